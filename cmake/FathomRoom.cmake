@@ -1,0 +1,25 @@
+# fathom_room(NAME USES room... LINKS library...)
+#
+# A room is one folder of src/ and one static library, fathom_NAME. USES is the complete list of
+# rooms whose headers it may include; the rule is written to rooms.txt in the build folder and
+# tests/architecture_test.cpp holds every #include of the tree against it.
+set_property(GLOBAL PROPERTY FATHOM_ROOM_RULES "")
+
+function(fathom_room name)
+  cmake_parse_arguments(ROOM "" "" "USES;LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(fathom_${name} STATIC ${sources})
+  target_include_directories(fathom_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  foreach(used IN LISTS ROOM_USES)
+    target_link_libraries(fathom_${name} PUBLIC fathom_${used})
+  endforeach()
+  target_link_libraries(fathom_${name} PUBLIC ${ROOM_LINKS})
+  string(JOIN " " used_rooms ${ROOM_USES})
+  set_property(GLOBAL APPEND PROPERTY FATHOM_ROOM_RULES "${name}: ${used_rooms}")
+endfunction()
+
+function(fathom_write_room_rules)
+  get_property(rules GLOBAL PROPERTY FATHOM_ROOM_RULES)
+  string(JOIN "\n" text ${rules})
+  file(WRITE ${CMAKE_BINARY_DIR}/rooms.txt "${text}\n")
+endfunction()

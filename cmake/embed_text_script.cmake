@@ -1,0 +1,11 @@
+# Script half of EmbedText.cmake: file -> translation unit with one raw string.
+file(READ ${INPUT} text)
+string(FIND "${text}" ")embedded\"" clash)
+if(NOT clash EQUAL -1)
+  message(FATAL_ERROR "${INPUT} contains the raw-string delimiter")
+endif()
+file(WRITE ${OUTPUT} "#include <string_view>\n\nnamespace fathom::embedded {\n")
+file(APPEND ${OUTPUT} "extern const std::string_view ${SYMBOL};\n")
+file(APPEND ${OUTPUT} "const std::string_view ${SYMBOL} = R\"embedded(")
+file(APPEND ${OUTPUT} "${text}")
+file(APPEND ${OUTPUT} ")embedded\";\n}  // namespace fathom::embedded\n")

@@ -1,0 +1,29 @@
+#include "core/json_text.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace fathom {
+
+nlohmann::json parse_json(std::string_view text, const std::string& origin) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    std::size_t line = 1;
+    std::size_t column = 1;
+    for (std::size_t i = 0; i + 1 < error.byte && i < text.size(); ++i) {
+      const bool line_break = text[i] == '\n';
+      line += line_break;
+      column = line_break ? 1 : column + 1;
+    }
+    throw DataError(fmt::format("{}:{}:{}: not valid JSON", origin, line, column));
+  }
+}
+
+nlohmann::json read_json_file(const std::filesystem::path& path) {
+  return parse_json(read_text_file(path), path.string());
+}
+
+}  // namespace fathom

@@ -1,0 +1,151 @@
+#include "core/toml_reader.h"
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+namespace fathom {
+
+struct TomlReader::State {
+  std::shared_ptr<const toml::table> root;  // keeps `table` alive
+  const toml::table* table = nullptr;
+  std::string origin;
+  std::string path;  // "a.b." for sub-tables
+  std::set<std::string> asked;
+};
+
+namespace {
+
+std::string place(const std::string& origin, const toml::source_region& region) {
+  return fmt::format("{}:{}:{}", origin, region.begin.line, region.begin.column);
+}
+
+}  // namespace
+
+TomlReader::TomlReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TomlReader::TomlReader(TomlReader&&) noexcept = default;
+TomlReader::~TomlReader() = default;
+
+TomlReader TomlReader::from_file(const std::filesystem::path& path) {
+  return from_text(read_text_file(path), path.string());
+}
+
+TomlReader TomlReader::from_text(std::string_view text, std::string origin) {
+  auto state = std::make_unique<State>();
+  try {
+    state->root = std::make_shared<const toml::table>(toml::parse(text));
+  } catch (const toml::parse_error& error) {
+    throw ConfigError(
+        fmt::format("{}: {}", place(origin, error.source()), std::string(error.description())));
+  }
+  state->table = state->root.get();
+  state->origin = std::move(origin);
+  return TomlReader(std::move(state));
+}
+
+void TomlReader::fail(const std::string& key, const std::string& what) const {
+  const toml::node* node = state_->table->get(key);
+  const toml::source_region region = node ? node->source() : state_->table->source();
+  throw ConfigError(
+      fmt::format("{}: {}{} {}", place(state_->origin, region), state_->path, key, what));
+}
+
+bool TomlReader::has(const std::string& key) const {
+  return state_->table->contains(key);
+}
+
+std::vector<std::string> TomlReader::keys() const {
+  std::vector<std::pair<toml::source_index, std::string>> placed;
+  for (const auto& [key, node] : *state_->table) {
+    placed.emplace_back(node.source().begin.line, std::string(key.str()));
+  }
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> names;
+  for (auto& [line, name] : placed) names.push_back(std::move(name));
+  return names;
+}
+
+double TomlReader::number(const std::string& key) {
+  state_->asked.insert(key);
+  if (!has(key)) fail(key, "is missing; a number is needed");
+  const auto value = state_->table->get(key)->value<double>();
+  if (!value) fail(key, "must be a number");
+  return *value;
+}
+
+std::int64_t TomlReader::integer(const std::string& key) {
+  state_->asked.insert(key);
+  if (!has(key)) fail(key, "is missing; a whole number is needed");
+  const auto value = state_->table->get(key)->value_exact<std::int64_t>();
+  if (!value) fail(key, "must be a whole number");
+  return *value;
+}
+
+std::string TomlReader::text(const std::string& key) {
+  state_->asked.insert(key);
+  if (!has(key)) fail(key, "is missing; a text in quotes is needed");
+  const auto value = state_->table->get(key)->value_exact<std::string>();
+  if (!value) fail(key, "must be a text in quotes");
+  return *value;
+}
+
+bool TomlReader::boolean(const std::string& key) {
+  state_->asked.insert(key);
+  if (!has(key)) fail(key, "is missing; true or false is needed");
+  const auto value = state_->table->get(key)->value_exact<bool>();
+  if (!value) fail(key, "must be true or false");
+  return *value;
+}
+
+double TomlReader::number(const std::string& key, double fallback) {
+  state_->asked.insert(key);
+  return has(key) ? number(key) : fallback;
+}
+
+std::int64_t TomlReader::integer(const std::string& key, std::int64_t fallback) {
+  state_->asked.insert(key);
+  return has(key) ? integer(key) : fallback;
+}
+
+std::string TomlReader::text(const std::string& key, const std::string& fallback) {
+  state_->asked.insert(key);
+  return has(key) ? text(key) : fallback;
+}
+
+bool TomlReader::boolean(const std::string& key, bool fallback) {
+  state_->asked.insert(key);
+  return has(key) ? boolean(key) : fallback;
+}
+
+TomlReader TomlReader::table(const std::string& key) {
+  static const toml::table empty;
+  state_->asked.insert(key);
+  auto state = std::make_unique<State>();
+  state->root = state_->root;
+  state->origin = state_->origin;
+  state->path = state_->path + key + ".";
+  state->table = &empty;
+  if (const toml::node* node = state_->table->get(key)) {
+    if (!node->is_table()) fail(key, fmt::format("must be a table: [{}{}]", state_->path, key));
+    state->table = node->as_table();
+  }
+  return TomlReader(std::move(state));
+}
+
+void TomlReader::finish() const {
+  const std::vector<std::string> known(state_->asked.begin(), state_->asked.end());
+  for (const std::string& key : keys()) {
+    if (state_->asked.contains(key)) continue;
+    fail(key, fmt::format("is not a known key.{} Known here: {}", did_you_mean(key, known),
+                          join(known, ", ")));
+  }
+}
+
+}  // namespace fathom

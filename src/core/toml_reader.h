@@ -1,0 +1,59 @@
+// Strict reading of TOML: every key must be asked for, every value has the right type.
+//
+// An unknown key is an error with the line, the column and the nearest known key, because a
+// silently ignored typo costs a training run. Usage:
+//
+//   TomlReader file = TomlReader::from_file("gpu.toml");
+//   profile.peak = file.number("peak_tflops");
+//   file.finish();                                  // throws on keys nobody asked for
+//
+// Errors from from_file are DataErrors when the file cannot be read, ConfigErrors otherwise.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fathom {
+
+class TomlReader {
+ public:
+  static TomlReader from_file(const std::filesystem::path& path);
+  static TomlReader from_text(std::string_view text, std::string origin);
+  TomlReader(TomlReader&&) noexcept;
+  ~TomlReader();
+
+  /// Required values: ConfigError when missing or of another type.
+  double number(const std::string& key);
+  std::int64_t integer(const std::string& key);
+  std::string text(const std::string& key);
+  bool boolean(const std::string& key);
+
+  /// Optional values.
+  double number(const std::string& key, double fallback);
+  std::int64_t integer(const std::string& key, std::int64_t fallback);
+  std::string text(const std::string& key, const std::string& fallback);
+  bool boolean(const std::string& key, bool fallback);
+
+  bool has(const std::string& key) const;
+  /// Keys of this table in file order.
+  std::vector<std::string> keys() const;
+  /// A sub-table [key]; an absent one reads as empty.
+  TomlReader table(const std::string& key);
+
+  /// Throws on keys that no call above has named.
+  void finish() const;
+  /// A ConfigError at the place of `key`: "gpu.toml:3:8: peak_tflops must be ...".
+  [[noreturn]] void fail(const std::string& key, const std::string& what) const;
+
+ private:
+  struct State;
+  explicit TomlReader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace fathom

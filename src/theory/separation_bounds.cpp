@@ -1,0 +1,159 @@
+#include "theory/separation_bounds.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "core/error.h"
+
+namespace fathom::theory {
+
+const double kTheorem2Root = 2 * std::sqrt(2 * std::numbers::e);
+
+namespace {
+
+const double kLn3 = std::log(3.0);
+double log3(double x) {
+  return std::log(x) / kLn3;
+}
+
+/// C = (3^L - 1)/2 as a real number.
+double degree(double layers) {
+  return (std::pow(3.0, layers) - 1) / 2;
+}
+
+/// Theorem 1's lower bound with log3 of the width given, so that 3^1000 needs no number.
+/// log3(d - H) = log3 d + log3(1 - H/d).
+double theorem1_lower(double layers, double log3_width, double heads) {
+  const double log3_difference =
+      log3_width + std::log1p(-heads * std::exp(-log3_width * kLn3)) / kLn3;
+  return std::pow(3.0, layers - 2) * (log3_difference - layers + 2 - log3(2));
+}
+
+double theorem1_upper(const AnalysedNetwork& net) {
+  return degree(static_cast<double>(net.layers)) * log3(static_cast<double>(net.width + net.heads));
+}
+
+double theorem2_lower(const AnalysedNetwork& net) {
+  const double L = static_cast<double>(net.layers);
+  const double d = static_cast<double>(net.width);
+  const double H = static_cast<double>(net.heads);
+  return d * L / 2 - L * (H / 2 + 1) - d * (1 + 0.5 * log3((d - H) / 2));
+}
+
+double theorem2_upper(const AnalysedNetwork& net) {
+  const double L = static_cast<double>(net.layers);
+  const double d = static_cast<double>(net.width);
+  return 2 * d * L + L - 2 * d * log3(d / kTheorem2Root) + log3(d);
+}
+
+/// log10(3^log3_sum - heads), for any size of the exponent.
+double log10_width(double log3_sum, double heads) {
+  const double ln_sum = log3_sum * kLn3;
+  const double ratio = heads * std::exp(-ln_sum);
+  if (ratio >= 1) return -std::numeric_limits<double>::infinity();
+  return (ln_sum + std::log1p(-ratio)) / std::numbers::ln10;
+}
+
+}  // namespace
+
+std::string to_string(Regime regime) {
+  return regime == Regime::depth_efficient ? "depth-efficient" : "depth-inefficient";
+}
+
+void validate(const AnalysedNetwork& net) {
+  if (net.layers < 1 || net.layers > 600) {
+    throw ConfigError(fmt::format("--layers {} must be 1 to 600", net.layers));
+  }
+  if (net.width < 1 || net.width > 100'000'000) {
+    throw ConfigError(fmt::format("--width {} must be 1 to 100,000,000", net.width));
+  }
+  if (net.heads < 1 || net.heads > net.width) {
+    throw ConfigError(fmt::format("--heads {} must be 1 to the width {}", net.heads, net.width));
+  }
+}
+
+double depth_threshold(std::int64_t width) {
+  return log3(static_cast<double>(width));
+}
+
+Regime regime(const AnalysedNetwork& net) {
+  return static_cast<double>(net.layers) < depth_threshold(net.width) ? Regime::depth_efficient
+                                                                      : Regime::depth_inefficient;
+}
+
+std::optional<double> log3_lower_printed(const AnalysedNetwork& net) {
+  if (net.width == net.heads) return std::nullopt;
+  return theorem1_lower(static_cast<double>(net.layers), depth_threshold(net.width),
+                        static_cast<double>(net.heads));
+}
+
+std::optional<double> log3_lower_multiset(const AnalysedNetwork& net) {
+  if (net.width == net.heads) return std::nullopt;
+  const double n = static_cast<double>(net.width - net.heads) / 2;
+  const double k = std::pow(3.0, static_cast<double>(net.layers) - 2);
+  return k * log3((n + k - 1) / k);
+}
+
+SeparationBounds separation_bounds(const AnalysedNetwork& net) {
+  validate(net);
+  SeparationBounds bounds{};
+  bounds.regime = regime(net);
+  if (bounds.regime == Regime::depth_efficient) {
+    bounds.theorem = 1;
+    bounds.log3_lower = log3_lower_printed(net);
+    bounds.log3_upper = theorem1_upper(net);
+  } else {
+    bounds.theorem = 2;
+    if (net.width > net.heads) bounds.log3_lower = theorem2_lower(net);
+    bounds.log3_upper = theorem2_upper(net);
+  }
+  bounds.structural = saturated_structural_rank(net.layers, net.width);
+  bounds.printed_upper_below_structural = bounds.log3_upper < bounds.structural.log3;
+  return bounds;
+}
+
+MatchingWidth matching_width(const AnalysedNetwork& deep, std::int64_t shallow_layers) {
+  validate(deep);
+  if (shallow_layers < 1 || shallow_layers >= deep.layers) {
+    throw ConfigError(fmt::format("--match-depth {} must be 1 to {}, below --layers",
+                                  shallow_layers, deep.layers - 1));
+  }
+  const double C = degree(static_cast<double>(shallow_layers));
+  const double heads = static_cast<double>(deep.heads);
+  MatchingWidth match{shallow_layers, std::nullopt, std::nullopt};
+  if (const auto lower = log3_lower_printed(deep)) {
+    match.log10_width_printed = log10_width(*lower / C, heads);
+  }
+  if (const auto lower = log3_lower_multiset(deep)) {
+    match.log10_width_multiset = log10_width(*lower / C, heads);
+  }
+  return match;
+}
+
+ShallowEquivalent shallow_equivalent(const AnalysedNetwork& deep) {
+  validate(deep);
+  if (regime(deep) == Regime::depth_efficient) {
+    throw ConfigError("Corollary 2 speaks of networks deeper than log3 of their width only");
+  }
+  const double threshold = depth_threshold(deep.width);
+  const double target = theorem2_upper(deep);
+  // Depth log3 d + beta2 and width 3^beta2 d: log3 of the width equals the depth, for every beta2.
+  const auto surpasses = [&](double beta2) {
+    const double layers = threshold + beta2;
+    const double H = static_cast<double>(deep.heads);
+    return H < std::exp(layers * kLn3) && theorem1_lower(layers, layers, H) >= target;
+  };
+  double low = 0;
+  double high = 1;
+  while (!surpasses(high)) high *= 2;
+  for (int step = 0; step < 200; ++step) {
+    const double middle = (low + high) / 2;
+    (surpasses(middle) ? high : low) = middle;
+  }
+  return {threshold / static_cast<double>(deep.layers), high, threshold + high,
+          (threshold + high) * kLn3 / std::numbers::ln10};
+}
+
+}  // namespace fathom::theory

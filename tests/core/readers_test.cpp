@@ -1,0 +1,97 @@
+// CSV, TOML and JSON readers: what they accept, and one clear line for what they do not.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/csv.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/json_text.h"
+#include "core/toml_reader.h"
+
+namespace fathom {
+namespace {
+
+template <class Exception, class Function>
+std::string message_of(Function&& function) {
+  try {
+    function();
+  } catch (const Exception& error) {
+    return error.what();
+  }
+  return "no exception";
+}
+
+TEST(Csv, ReadsQuotesAndNumbers) {
+  const CsvTable table("name,value\n\"a, \"\"b\"\"\",2.5\nc,\n", "t.csv");
+  ASSERT_EQ(table.size(), 2u);
+  EXPECT_EQ(table.cell(0, "name"), "a, \"b\"");
+  EXPECT_DOUBLE_EQ(table.number(0, "value"), 2.5);
+  EXPECT_DOUBLE_EQ(table.number(1, "value", -1), -1);
+}
+
+TEST(Csv, NamesFileAndLineOfBadRows) {
+  EXPECT_EQ(message_of<DataError>([] { CsvTable("a,b\n1\n", "t.csv"); }),
+            "t.csv:2: 1 cells, the header has 2");
+  EXPECT_EQ(message_of<DataError>([] { CsvTable("a\n\"x\n", "t.csv"); }),
+            "t.csv:2: a quote is not closed");
+  EXPECT_EQ(message_of<DataError>([] { CsvTable("a\nx\n", "t.csv").number(0, "a"); }),
+            "t.csv: row 2, column 'a': 'x' is not a number");
+}
+
+TEST(Toml, ReadsTypedValuesAndTables) {
+  auto file = TomlReader::from_text("n = 3\nx = 2\ns = \"t\"\n[sub]\nb = true\n", "t.toml");
+  EXPECT_EQ(file.integer("n"), 3);
+  EXPECT_DOUBLE_EQ(file.number("x"), 2.0);
+  EXPECT_EQ(file.text("s"), "t");
+  EXPECT_DOUBLE_EQ(file.number("absent", 7), 7);
+  auto sub = file.table("sub");
+  EXPECT_TRUE(sub.boolean("b"));
+  EXPECT_NO_THROW(sub.finish());
+  EXPECT_NO_THROW(file.finish());
+}
+
+TEST(Toml, UnknownKeyIsAnErrorWithPlaceAndSuggestion) {
+  auto file = TomlReader::from_text("layers = 3\nwidht = 64\n", "spec.toml");
+  file.integer("layers");
+  file.integer("width", 0);
+  const std::string message = message_of<ConfigError>([&] { file.finish(); });
+  EXPECT_EQ(message,
+            "spec.toml:2:9: widht is not a known key. Did you mean 'width'? Known here: layers, "
+            "width");
+}
+
+TEST(Toml, WrongTypeMissingKeyAndSyntaxNameThePlace) {
+  auto file = TomlReader::from_text("n = \"three\"\n[sub]\nx = 1\n", "t.toml");
+  EXPECT_EQ(message_of<ConfigError>([&] { file.integer("n"); }),
+            "t.toml:1:5: n must be a whole number");
+  auto sub = file.table("sub");
+  EXPECT_EQ(message_of<ConfigError>([&] { sub.text("name"); }),
+            "t.toml:2:1: sub.name is missing; a text in quotes is needed");
+  const std::string syntax =
+      message_of<ConfigError>([] { TomlReader::from_text("n = = 3\n", "bad.toml"); });
+  EXPECT_EQ(syntax.substr(0, 11), "bad.toml:1:");
+  EXPECT_THROW(TomlReader::from_file("/nonexistent/x.toml"), DataError);
+}
+
+TEST(Json, NamesLineAndColumn) {
+  EXPECT_EQ(message_of<DataError>([] { parse_json("{\n  \"a\": ,\n}", "c.json"); }),
+            "c.json:2:8: not valid JSON");
+}
+
+TEST(Files, AtomicWriteReplacesAndLeavesNoTemporary) {
+  const auto folder = std::filesystem::temp_directory_path() / "fathom_files_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  write_file_atomically(folder / "f", "one");
+  write_file_atomically(folder / "f", "two");
+  EXPECT_EQ(read_text_file(folder / "f"), "two");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  EXPECT_THROW(write_file_atomically(folder / "none" / "f", "x"), DataError);
+  EXPECT_THROW(read_text_file(folder), DataError);
+  EXPECT_THROW(read_text_file(folder / "f", 2), DataError);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace fathom

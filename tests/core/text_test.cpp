@@ -1,0 +1,38 @@
+#include "core/text.h"
+
+#include <gtest/gtest.h>
+
+namespace fathom {
+namespace {
+
+TEST(DisplayWidth, CountsCodePointsNotBytesOrEscapes) {
+  EXPECT_EQ(display_width("12×768"), 6u);
+  EXPECT_EQ(display_width("\x1b[1;36mbold\x1b[0m"), 4u);
+}
+
+TEST(Pad, AlignsByDisplayWidth) {
+  EXPECT_EQ(pad("d²", 4, Align::right), "  d²");
+  EXPECT_EQ(pad("ab", 4, Align::left), "ab  ");
+  EXPECT_EQ(pad("abcdef", 4, Align::left), "abcdef");
+}
+
+TEST(Wrap, BreaksAtSpacesAndKeepsLineBreaks) {
+  EXPECT_EQ(wrap("one two three\nfour", 8), (std::vector<std::string>{"one two", "three", "four"}));
+}
+
+TEST(Closest, FindsTyposAndSwapsButNotStrangers) {
+  const std::vector<std::string> commands{"plan", "shape", "bounds"};
+  EXPECT_EQ(closest("plna", commands), "plan");
+  EXPECT_EQ(closest("bound", commands), "bounds");
+  EXPECT_EQ(closest("Shpae", commands), "shape");
+  EXPECT_FALSE(closest("zebra", commands).has_value());
+  EXPECT_EQ(did_you_mean("plna", commands), " Did you mean 'plan'?");
+  EXPECT_EQ(did_you_mean("zebra", commands), "");
+}
+
+TEST(Split, KeepsEmptyParts) {
+  EXPECT_EQ(split("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
+}
+
+}  // namespace
+}  // namespace fathom
