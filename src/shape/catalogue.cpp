@@ -1,0 +1,146 @@
+#include "shape/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "core/csv.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "shape/parameters.h"
+
+namespace fathom {
+
+namespace embedded {
+extern const std::string_view model_shapes_csv;
+}
+
+namespace {
+
+/// Lower-case letters and digits only: "Llama-2-7b" and "llama 2 7B" are one name.
+std::string normalise(std::string_view name) {
+  std::string key;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte)) key += static_cast<char>(std::tolower(byte));
+  }
+  return key;
+}
+
+Conventions conventions_of(const std::string& name, bool gated) {
+  return find_conventions(!name.empty() ? name : gated ? "assumed-gated" : "assumed-plain");
+}
+
+CatalogueEntry read_entry(const CsvTable& table, std::size_t row) {
+  const auto whole = [&](const char* column) {
+    return static_cast<std::int64_t>(table.number(row, column));
+  };
+  CatalogueEntry entry;
+  entry.name = table.cell(row, "name");
+  entry.alias = table.cell(row, "alias");
+  entry.organisation = table.cell(row, "org");
+  entry.kind = table.cell(row, "kind");
+  entry.nominal_size = table.cell(row, "nominal_params");
+  entry.stated_total = table.number(row, "total_params_m_computed") * 1e6;
+  entry.tokens = table.number(row, "tokens_b") * 1e9;
+  entry.tokens_provenance = table.cell(row, "tokens_provenance");
+  entry.source = table.cell(row, "source");
+  entry.note = table.cell(row, "note");
+  Shape& shape = entry.shape;
+  shape.layers = whole("n_layers");
+  shape.width = whole("d_model");
+  shape.heads = whole("n_heads");
+  shape.kv_heads = whole("n_kv_heads");
+  shape.head_size = whole("head_dim");
+  shape.ffn = whole("d_ff");
+  shape.ffn_matrices = whole("ffn_matrices");
+  shape.vocab = whole("vocab");
+  shape.context = std::max<std::int64_t>(1, whole("context"));
+  shape.tied = table.cell(row, "tied_embeddings") != "no";  // unknown: counted once
+  shape.conventions = conventions_of(table.cell(row, "conventions"), shape.gated());
+  return entry;
+}
+
+}  // namespace
+
+bool CatalogueEntry::sweep_member() const {
+  return name.starts_with("Chinchilla sweep") || name.starts_with("Gemstone");
+}
+
+const std::vector<CatalogueEntry>& catalogue() {
+  static const std::vector<CatalogueEntry> entries = [] {
+    const CsvTable table(embedded::model_shapes_csv, "model_shapes.csv");
+    std::vector<CatalogueEntry> list;
+    for (std::size_t row = 0; row < table.size(); ++row) list.push_back(read_entry(table, row));
+    return list;
+  }();
+  return entries;
+}
+
+const CatalogueEntry& find_published(const std::string& name) {
+  const std::string key = normalise(name);
+  const std::string lower = to_lower(name);
+  std::vector<const CatalogueEntry*> literal;  // contain the name as typed
+  std::vector<const CatalogueEntry*> partial;  // contain it without punctuation
+  std::vector<std::string> names;
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (normalise(entry.name) == key || (!entry.alias.empty() && normalise(entry.alias) == key)) {
+      return entry;
+    }
+    if (!key.empty() && normalise(entry.name).find(key) != std::string::npos) {
+      partial.push_back(&entry);
+      if (to_lower(entry.name).find(lower) != std::string::npos) literal.push_back(&entry);
+    }
+    names.push_back(entry.name);
+  }
+  if (literal.size() == 1) return *literal.front();
+  if (partial.size() == 1) return *partial.front();
+  if (partial.size() > 1) {
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < std::min<std::size_t>(partial.size(), 6); ++i) {
+      found.push_back(partial[i]->name);
+    }
+    throw ConfigError(fmt::format("'{}' names {} published models: {}{}", name, partial.size(),
+                                  join(found, ", "), partial.size() > 6 ? ", …" : ""));
+  }
+  throw ConfigError(
+      fmt::format("'{}' is neither LAYERSxWIDTH, nor a config.json, nor a published model.{} "
+                  "'fathom shape list' shows them.",
+                  name, did_you_mean(name, names)));
+}
+
+std::vector<const CatalogueEntry*> search_catalogue(const std::string& query) {
+  std::vector<const CatalogueEntry*> found;
+  for (const CatalogueEntry& entry : catalogue()) {
+    const std::string text = to_lower(entry.name + " " + entry.organisation + " " + entry.kind);
+    bool all = true;
+    for (const std::string& word : split(to_lower(query), ' ')) {
+      all = all && text.find(word) != std::string::npos;
+    }
+    if (all) found.push_back(&entry);
+  }
+  return found;
+}
+
+std::vector<const CatalogueEntry*> nearest_published(double non_embedding, double layers,
+                                                     std::size_t count) {
+  std::vector<std::pair<double, const CatalogueEntry*>> ranked;
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (!entry.dense_decoder() || entry.sweep_member()) continue;
+    const double size = static_cast<double>(count_parameters(entry.shape).non_embedding());
+    const double by_size = std::log(size / non_embedding);
+    const double by_depth = std::log(static_cast<double>(entry.shape.layers) / layers);
+    ranked.emplace_back(by_size * by_size + 0.25 * by_depth * by_depth, &entry);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const CatalogueEntry*> nearest;
+  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) {
+    nearest.push_back(ranked[i].second);
+  }
+  return nearest;
+}
+
+}  // namespace fathom

@@ -1,0 +1,44 @@
+// The catalogue of published shapes (data/model_shapes.csv): facts with their sources.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shape/shape.h"
+
+namespace fathom {
+
+struct CatalogueEntry {
+  std::string name;
+  std::string alias;
+  std::string organisation;
+  std::string kind;  // decoder, decoder MoE, encoder, encoder-decoder
+  std::string nominal_size;
+  double stated_total = 0;  // matrices and embeddings, as the table computed it; 0 if unknown
+  double tokens = 0;        // training tokens, 0 if unknown
+  std::string tokens_provenance;
+  std::string source;
+  std::string note;
+  Shape shape;
+
+  bool dense_decoder() const { return kind == "decoder"; }
+  /// Part of a published sweep rather than a released model or recipe.
+  bool sweep_member() const;
+};
+
+const std::vector<CatalogueEntry>& catalogue();
+
+/// By name or alias, ignoring case and punctuation; a unique part of a name is enough.
+/// ConfigError with suggestions otherwise.
+const CatalogueEntry& find_published(const std::string& name);
+
+/// Entries whose name, organisation or kind contains every word of `query`.
+std::vector<const CatalogueEntry*> search_catalogue(const std::string& query);
+
+/// Dense decoders nearest in (ln non-embedding size, ln depth), nearest first; sweep members only
+/// when asked for.
+std::vector<const CatalogueEntry*> nearest_published(double non_embedding, double layers,
+                                                     std::size_t count);
+
+}  // namespace fathom

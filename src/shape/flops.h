@@ -1,0 +1,27 @@
+// Floating-point operations, two per multiply-add.
+//
+// A matrix of P weights costs 2 P per token forward and 4 P backward. Causal attention lets token t
+// see t positions, (T+1)/2 on average, and a kernel that skips the masked half does exactly that
+// work: scores and weighted sum cost 2 H K each per position seen. Norms, activations and the
+// softmax itself (order L D and L H T per token) are left out, as everywhere in the field.
+#pragma once
+
+#include "shape/shape.h"
+
+namespace fathom {
+
+enum class AttentionSpan { causal, full };
+
+struct FlopCount {
+  double forward_per_token = 0;
+  double train_per_token = 0;            // 3 x forward
+  double train_recompute_per_token = 0;  // with the blocks' forward done once more
+  double attention_share = 0;            // of the forward pass
+  double six_n_per_token = 0;            // the rule of thumb: 6 x non-embedding parameters
+};
+FlopCount count_flops(const Shape& shape, AttentionSpan span = AttentionSpan::causal);
+
+/// One token decoded after `cached` earlier ones.
+double decode_flops(const Shape& shape, double cached);
+
+}  // namespace fathom

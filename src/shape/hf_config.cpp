@@ -1,0 +1,146 @@
+#include "shape/hf_config.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "core/error.h"
+#include "core/json_text.h"
+#include "core/text.h"
+
+namespace fathom {
+namespace {
+
+using Json = nlohmann::json;
+
+/// One family of config files: which conventions it follows and what its keys are called.
+struct Family {
+  std::string conventions;
+  bool gated;
+  bool tied_by_default;
+};
+
+const std::map<std::string, Family>& families() {
+  static const std::map<std::string, Family> table{
+      {"gpt2", {"gpt2", false, true}},         {"gpt_neox", {"gpt-neox", false, false}},
+      {"gptj", {"gpt-j", false, false}},       {"gpt_neo", {"gpt-neo", false, true}},
+      {"opt", {"opt", false, true}},           {"bloom", {"bloom", false, true}},
+      {"falcon", {"falcon-40b", false, true}}, {"phi", {"phi", false, false}},
+      {"mpt", {"mpt", false, true}},           {"starcoder2", {"starcoder2", false, true}},
+      {"llama", {"llama", true, false}},       {"mistral", {"llama", true, false}},
+      {"qwen2", {"qwen2", true, false}},       {"qwen3", {"qwen3", true, false}},
+      {"gemma", {"llama", true, true}},        {"gemma2", {"gemma2", true, true}},
+      {"gemma3_text", {"gemma3", true, true}}, {"phi3", {"llama", true, false}},
+      {"olmo", {"olmo", true, false}},         {"olmo2", {"olmo2", true, false}},
+      {"stablelm", {"stablelm", true, false}}, {"cohere", {"cohere", true, true}},
+      {"smollm3", {"llama", true, true}},      {"granite", {"llama", true, false}},
+      {"internlm2", {"llama", true, false}}};
+  return table;
+}
+
+class ConfigReader {
+ public:
+  ConfigReader(const Json& json, std::string origin) : json_(json), origin_(std::move(origin)) {}
+
+  /// The first of several spellings that is present; `fallback` 0 means required.
+  std::int64_t whole(const std::vector<std::string>& keys, std::int64_t fallback = 0) const {
+    for (const std::string& key : keys) {
+      const auto found = json_.find(key);
+      if (found == json_.end() || found->is_null()) continue;
+      if (!found->is_number_integer() || found->get<double>() < 1 || found->get<double>() > 1e12) {
+        fail(fmt::format("'{}' must be a positive whole number", key));
+      }
+      return found->get<std::int64_t>();
+    }
+    if (fallback == 0) fail(fmt::format("'{}' is missing", keys.front()));
+    return fallback;
+  }
+
+  bool boolean(const std::string& key, bool fallback) const {
+    const auto found = json_.find(key);
+    if (found == json_.end() || found->is_null()) return fallback;
+    if (!found->is_boolean()) fail(fmt::format("'{}' must be true or false", key));
+    return found->get<bool>();
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw DataError(fmt::format("{}: {}", origin_, what));
+  }
+
+ private:
+  const Json& json_;
+  std::string origin_;
+};
+
+std::int64_t default_ffn(const std::string& type, std::int64_t width) {
+  const bool four_times = type == "gpt2" || type == "gptj" || type == "gpt_neo" ||
+                          type == "bloom" || type == "falcon" || type == "mpt";
+  return four_times ? 4 * width : 0;
+}
+
+std::int64_t read_kv_heads(const ConfigReader& reader, const std::string& type,
+                           std::int64_t heads) {
+  if (type == "falcon" && !reader.boolean("new_decoder_architecture", false)) {
+    return reader.boolean("multi_query", true) ? 1 : heads;
+  }
+  return reader.whole({"num_key_value_heads", "num_kv_heads"}, heads);
+}
+
+}  // namespace
+
+HfModel read_hf_config(const std::filesystem::path& path) {
+  const auto file = std::filesystem::is_directory(path) ? path / "config.json" : path;
+  const Json json = read_json_file(file);
+  if (!json.is_object()) throw DataError(fmt::format("{}: not a JSON object", file.string()));
+  const ConfigReader reader(json, file.string());
+  if (!json.contains("model_type") || !json["model_type"].is_string()) {
+    reader.fail("'model_type' is missing; is this a Hugging Face config?");
+  }
+  const std::string type = json["model_type"].get<std::string>();
+  const auto found = families().find(type);
+  if (found == families().end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, family] : families()) known.push_back(name);
+    throw ConfigError(fmt::format("{}: model_type '{}' is not known.{} Known: {}", file.string(),
+                                  type, did_you_mean(type, known), join(known, ", ")));
+  }
+  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
+    if (json.contains(key) && json[key].is_number() && json[key].get<double>() > 1) {
+      throw ConfigError(
+          fmt::format("{}: a mixture of experts; Fathom counts dense shapes", file.string()));
+    }
+  }
+
+  const Family& family = found->second;
+  HfModel model{type, {}};
+  Shape& shape = model.shape;
+  shape.layers = reader.whole({"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
+  shape.width = reader.whole({"hidden_size", "n_embd", "d_model"});
+  shape.heads = reader.whole({"num_attention_heads", "n_head", "n_heads", "num_heads"});
+  shape.kv_heads = read_kv_heads(reader, type, shape.heads);
+  if (!json.contains("head_dim") && shape.width % shape.heads != 0) {
+    reader.fail(
+        fmt::format("hidden size {} is not divisible by {} heads", shape.width, shape.heads));
+  }
+  shape.head_size =
+      reader.whole({"head_dim"}, std::max<std::int64_t>(1, shape.width / shape.heads));
+  shape.ffn = reader.whole({"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"},
+                           default_ffn(type, shape.width));
+  shape.ffn_matrices = family.gated ? 3 : 2;
+  shape.vocab = reader.whole({"vocab_size"});
+  shape.context =
+      reader.whole({"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"}, 2048);
+  shape.tied = reader.boolean("tie_word_embeddings", family.tied_by_default);
+  shape.conventions = find_conventions(family.conventions);
+  if (reader.boolean("attention_bias", false)) {
+    shape.conventions.qkv_bias = shape.conventions.out_bias = true;
+  }
+  if (reader.boolean("mlp_bias", false)) shape.conventions.ffn_bias = true;
+  if (type == "falcon" && !reader.boolean("new_decoder_architecture", false)) {
+    shape.conventions = find_conventions("falcon-7b");
+  }
+  validate(shape);
+  return model;
+}
+
+}  // namespace fathom

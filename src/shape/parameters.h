@@ -1,0 +1,38 @@
+// Exact parameter counts of a shape, to the last bias.
+//
+//   attention  D H K + 2 D G K + H K D          (q, k and v for G kv heads, output)
+//   ffn        m D F                            (m = 2 plain, 3 gated)
+//   norms      per layer n times g D, plus q/k norms; one final, perhaps one after the embedding
+//   embedding  V D, once more for an untied head; T D for learned positions
+//
+// The papers' shorthand 12 L D^2 stands beside the exact count, never in its place.
+#pragma once
+
+#include <cstdint>
+
+#include "shape/shape.h"
+
+namespace fathom {
+
+struct ParameterCount {
+  std::int64_t embedding = 0;
+  std::int64_t positions = 0;
+  std::int64_t attention_matrices = 0;
+  std::int64_t ffn_matrices = 0;
+  std::int64_t head = 0;  // 0 when tied
+  std::int64_t norms = 0;
+  std::int64_t biases = 0;  // of linear maps; a norm's bias counts as norm
+  std::int64_t paper_12Ld2 = 0;
+
+  std::int64_t total() const {
+    return embedding + positions + attention_matrices + ffn_matrices + head + norms + biases;
+  }
+  /// Everything but the token embedding, the positions and an untied head matrix.
+  std::int64_t non_embedding() const { return total() - embedding - positions - head; }
+  /// Weight matrices of the blocks: what a token is multiplied by.
+  std::int64_t block_matrices() const { return attention_matrices + ffn_matrices; }
+};
+
+ParameterCount count_parameters(const Shape& shape);
+
+}  // namespace fathom

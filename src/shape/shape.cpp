@@ -1,0 +1,179 @@
+#include "shape/shape.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <regex>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "core/toml_reader.h"
+#include "core/units.h"
+
+namespace fathom {
+
+namespace embedded {
+extern const std::string_view conventions_toml;
+}
+
+namespace {
+
+template <class Enum>
+Enum choose(TomlReader& table, const std::string& key, const std::string& fallback,
+            const std::map<std::string, Enum>& names) {
+  const std::string value = table.text(key, fallback);
+  const auto found = names.find(value);
+  if (found == names.end()) table.fail(key, fmt::format("has the unknown value '{}'", value));
+  return found->second;
+}
+
+Conventions read_conventions(const std::string& name, TomlReader table) {
+  Conventions c;
+  c.name = name;
+  c.assumed = name.starts_with("assumed");
+  c.norm = choose<Norm>(table, "norm", "rms",
+                        {{"nonparametric", Norm::nonparametric},
+                         {"layer", Norm::layer},
+                         {"layer-no-bias", Norm::layer_no_bias},
+                         {"rms", Norm::rms}});
+  c.norms_per_layer = table.integer("norms_per_layer", 2);
+  c.final_norm = table.boolean("final_norm", true);
+  c.embedding_norm = table.boolean("embedding_norm", false);
+  c.qkv_bias = table.boolean("qkv_bias", false);
+  c.out_bias = table.boolean("out_bias", false);
+  c.ffn_bias = table.boolean("ffn_bias", false);
+  c.head_bias = table.boolean("head_bias", false);
+  c.qk_norm = choose<QkNorm>(
+      table, "qk_norm", "none",
+      {{"none", QkNorm::none}, {"per-head", QkNorm::per_head}, {"full", QkNorm::full}});
+  c.positions = choose<Positions>(table, "positions", "rotary",
+                                  {{"none", Positions::none},
+                                   {"rotary", Positions::rotary},
+                                   {"alibi", Positions::alibi},
+                                   {"relative", Positions::relative},
+                                   {"learned", Positions::learned}});
+  c.position_offset = table.integer("position_offset", 0);
+  table.finish();
+  return c;
+}
+
+const std::map<std::string, Conventions>& all_conventions() {
+  static const std::map<std::string, Conventions> table = [] {
+    std::map<std::string, Conventions> entries;
+    TomlReader file = TomlReader::from_text(embedded::conventions_toml, "conventions.toml");
+    for (const std::string& name : file.keys()) {
+      entries.emplace(name, read_conventions(name, file.table(name)));
+    }
+    return entries;
+  }();
+  return table;
+}
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+const Conventions& find_conventions(const std::string& name) {
+  const auto& table = all_conventions();
+  const auto found = table.find(name);
+  if (found != table.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, conventions] : table) names.push_back(known);
+  throw ConfigError(fmt::format("conventions '{}' are not known.{} Choose from: {}", name,
+                                did_you_mean(name, names), join(names, ", ")));
+}
+
+std::int64_t usual_head_size(std::int64_t width) {
+  std::int64_t size = width >= 1536 ? 128 : 64;
+  while (size > 1 && width % size != 0) size /= 2;
+  return size;
+}
+
+Shape complete(const ShapeRequest& request) {
+  Shape shape;
+  shape.layers = request.layers;
+  shape.width = request.width;
+  shape.head_size = request.head_size;
+  shape.heads = request.heads;
+  if (shape.heads == 0) {
+    if (shape.head_size == 0) shape.head_size = usual_head_size(shape.width);
+    if (shape.width % shape.head_size != 0) {
+      throw ConfigError(
+          fmt::format("width {} is not divisible by the head size {}; say --heads too", shape.width,
+                      shape.head_size));
+    }
+    shape.heads = shape.width / shape.head_size;
+  } else if (shape.head_size == 0) {
+    if (shape.width % shape.heads != 0) {
+      throw ConfigError(
+          fmt::format("width {} is not divisible by {} heads; change one or give --head-size",
+                      shape.width, shape.heads));
+    }
+    shape.head_size = shape.width / shape.heads;
+  }
+  shape.kv_heads = request.kv_heads > 0 ? request.kv_heads : shape.heads;
+  shape.ffn_matrices = request.gated ? 3 : 2;
+  shape.ffn = request.ffn > 0 ? request.ffn
+              : request.gated ? round_up((8 * shape.width + 2) / 3, 64)
+                              : 4 * shape.width;
+  shape.vocab = request.vocab > 0 ? request.vocab : 50304;
+  shape.context = request.context > 0 ? request.context : 2048;
+  shape.tied = request.tied;
+  shape.conventions = find_conventions(!request.conventions.empty() ? request.conventions
+                                       : request.gated              ? "llama"
+                                                                    : "gpt2");
+  validate(shape);
+  return shape;
+}
+
+void validate(const Shape& shape) {
+  const auto require = [](bool holds, const std::string& message) {
+    if (!holds) throw ConfigError(message);
+  };
+  const auto in_range = [&](std::int64_t value, std::int64_t most, const char* name) {
+    require(value >= 1 && value <= most,
+            fmt::format("{} {} must be 1 to {}", name, value, format_whole(most)));
+  };
+  in_range(shape.layers, 100'000, "layers");
+  in_range(shape.width, 10'000'000, "width");
+  in_range(shape.heads, 1'000'000, "heads");
+  in_range(shape.kv_heads, 1'000'000, "kv heads");
+  in_range(shape.head_size, 1'000'000, "head size");
+  in_range(shape.ffn, 100'000'000, "ffn");
+  in_range(shape.vocab, 100'000'000, "vocabulary");
+  in_range(shape.context, 1'000'000'000, "context");
+  require(shape.heads % shape.kv_heads == 0,
+          fmt::format("{} heads are not divisible by {} kv heads", shape.heads, shape.kv_heads));
+  require(shape.ffn_matrices == 2 || shape.ffn_matrices == 3,
+          fmt::format("a feed-forward has 2 or 3 matrices, not {}", shape.ffn_matrices));
+  const double D = static_cast<double>(shape.width);
+  const double block =
+      4 * D * static_cast<double>(shape.attention_width()) + 3 * D * static_cast<double>(shape.ffn);
+  require(static_cast<double>(shape.layers) * block < 1e18,
+          "this shape has more than 1e18 parameters");
+}
+
+bool looks_like_depth_by_width(const std::string& text) {
+  static const std::regex pattern(R"(^\d+\s*(x|X|×)\s*\d+$)");
+  return std::regex_match(text, pattern);
+}
+
+ShapeRequest parse_depth_by_width(const std::string& text) {
+  static const std::regex pattern(R"(^(\d+)\s*(?:x|X|×)\s*(\d+)$)");
+  std::smatch match;
+  if (!std::regex_match(text, match, pattern)) {
+    throw ConfigError(fmt::format("'{}' is not LAYERSxWIDTH, like 96x12288", text));
+  }
+  ShapeRequest request;
+  request.layers = parse_whole(match[1].str(), "layers");
+  request.width = parse_whole(match[2].str(), "width");
+  return request;
+}
+
+std::string depth_by_width(const Shape& shape) {
+  return fmt::format("{}×{}", shape.layers, shape.width);
+}
+
+}  // namespace fathom

@@ -1,0 +1,85 @@
+// Shape: everything that decides how large, costly and fast a dense transformer is.
+//
+// Pure data with one rule (validate). Every count of it lives in one function of this room:
+// parameters.h, flops.h, memory.h, timing.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fathom {
+
+enum class Norm { nonparametric, layer, layer_no_bias, rms };
+enum class Positions { none, rotary, alibi, relative, learned };
+enum class QkNorm { none, per_head, full };
+
+/// What a family of models carries beside its matrices.
+struct Conventions {
+  std::string name = "llama";
+  bool assumed = false;  // guessed, not read off the model's code
+  Norm norm = Norm::rms;
+  std::int64_t norms_per_layer = 2;
+  bool final_norm = true;
+  bool embedding_norm = false;
+  bool qkv_bias = false;
+  bool out_bias = false;
+  bool ffn_bias = false;
+  bool head_bias = false;
+  QkNorm qk_norm = QkNorm::none;
+  Positions positions = Positions::rotary;
+  std::int64_t position_offset = 0;  // learned rows beyond the context (OPT has two)
+};
+
+/// A named entry of data/conventions.toml; ConfigError with a suggestion when there is none.
+const Conventions& find_conventions(const std::string& name);
+
+struct Shape {
+  std::int64_t layers = 0;        // L
+  std::int64_t width = 0;         // D
+  std::int64_t heads = 0;         // H
+  std::int64_t kv_heads = 0;      // grouped-query heads; equal to heads without grouping
+  std::int64_t head_size = 0;     // K, free of width / heads
+  std::int64_t ffn = 0;           // F
+  std::int64_t ffn_matrices = 2;  // 2 plain, 3 gated
+  std::int64_t vocab = 0;         // V
+  std::int64_t context = 0;       // T
+  bool tied = true;               // one matrix for embedding and head
+  Conventions conventions;
+
+  bool gated() const { return ffn_matrices == 3; }
+  std::int64_t attention_width() const { return heads * head_size; }
+  std::int64_t kv_width() const { return kv_heads * head_size; }
+};
+
+/// What a user says; zero means "not said" and is filled by complete().
+struct ShapeRequest {
+  std::int64_t layers = 0;
+  std::int64_t width = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_size = 0;
+  std::int64_t ffn = 0;
+  bool gated = false;
+  std::int64_t vocab = 0;
+  std::int64_t context = 0;
+  bool tied = true;
+  std::string conventions;  // empty: gpt2 for plain, llama for gated
+};
+
+/// Fills what was not said: heads from the usual head size, F = 4D or 8D/3 rounded up to a
+/// multiple of 64 (so that a block has about 12 D^2 parameters either way), V = 50304, T = 2048.
+Shape complete(const ShapeRequest& request);
+
+/// ConfigError in one line unless the shape is possible and its counts fit 63 bits.
+void validate(const Shape& shape);
+
+/// The largest usual head size that divides the width: 128 from width 1536 on, 64 below (what
+/// published models do), else the next smaller power of two that divides.
+std::int64_t usual_head_size(std::int64_t width);
+
+/// "96x12288" -> layers and width. ConfigError otherwise.
+ShapeRequest parse_depth_by_width(const std::string& text);
+bool looks_like_depth_by_width(const std::string& text);
+std::string depth_by_width(const Shape& shape);  // "96×12288"
+
+}  // namespace fathom

@@ -1,0 +1,138 @@
+#include "shape/timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "shape/memory.h"
+#include "shape/parameters.h"
+
+namespace fathom {
+namespace {
+
+/// Share of the matmul rate that a fused attention kernel reaches at best, and the head size it
+/// needs for that: smaller heads leave the matrix units short of work.
+constexpr double kAttentionShare = 0.6;
+constexpr double kFullHeadSize = 128;
+
+struct Tile {
+  std::int64_t m, n;
+  double quality;  // rate of this tile against the largest, per unit of work
+};
+constexpr std::array<Tile, 5> kTiles{
+    {{128, 256, 1.0}, {256, 128, 1.0}, {128, 128, 0.9}, {128, 64, 0.75}, {64, 64, 0.6}}};
+
+std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+struct Accumulator {
+  const Hardware& hardware;
+  double seconds = 0;
+  double ideal_seconds = 0;
+
+  void add_product(std::int64_t m, std::int64_t n, std::int64_t k) {
+    const double work =
+        2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    const double bytes = 2.0 * (static_cast<double>(m) * static_cast<double>(k) +
+                                static_cast<double>(k) * static_cast<double>(n) +
+                                static_cast<double>(m) * static_cast<double>(n));
+    const double efficiency = tile_efficiency(m, n, hardware.multiprocessors).product();
+    const double compute = work / (hardware.matmul_rate() * efficiency);
+    seconds += std::max(compute, bytes / hardware.copy_rate());
+    ideal_seconds += work / hardware.matmul_rate();
+  }
+
+  /// Forward, input gradient and weight gradient of one linear map on M tokens. Weight gradients
+  /// are small matrices with a long inner dimension; libraries split it over the machine, so they
+  /// are counted as a full one.
+  void add_linear(std::int64_t tokens, std::int64_t in, std::int64_t out) {
+    add_product(tokens, out, in);
+    add_product(tokens, in, out);
+    const double work =
+        2.0 * static_cast<double>(tokens) * static_cast<double>(in) * static_cast<double>(out);
+    const double bytes = 2.0 * static_cast<double>(tokens) * static_cast<double>(in + out);
+    seconds += std::max(work / hardware.matmul_rate(), bytes / hardware.copy_rate());
+    ideal_seconds += work / hardware.matmul_rate();
+  }
+};
+
+}  // namespace
+
+TileEfficiency tile_efficiency(std::int64_t m, std::int64_t n, int multiprocessors) {
+  TileEfficiency best;
+  double best_value = -1;
+  for (const Tile& tile : kTiles) {
+    const std::int64_t blocks = ceil_divide(m, tile.m) * ceil_divide(n, tile.n);
+    const std::int64_t waves = ceil_divide(blocks, multiprocessors);
+    TileEfficiency candidate;
+    candidate.tile = static_cast<double>(m) * static_cast<double>(n) /
+                     (static_cast<double>(blocks) * static_cast<double>(tile.m * tile.n));
+    candidate.wave = static_cast<double>(blocks) / static_cast<double>(waves * multiprocessors);
+    candidate.tile_shape = fmt::format("{}×{}", tile.m, tile.n);
+    const double value = candidate.product() * tile.quality;
+    if (value > best_value) {
+      best_value = value;
+      candidate.tile *= tile.quality;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+StepTime model_step_time(const Shape& shape, const Hardware& hardware, std::int64_t tokens) {
+  const double L = static_cast<double>(shape.layers);
+  const double D = static_cast<double>(shape.width);
+  const double F = static_cast<double>(shape.ffn);
+  const double M = static_cast<double>(tokens);
+
+  Accumulator layer{hardware};
+  layer.add_linear(tokens, shape.width, shape.attention_width() + 2 * shape.kv_width());
+  layer.add_linear(tokens, shape.attention_width(), shape.width);
+  layer.add_linear(tokens, shape.width, (shape.ffn_matrices - 1) * shape.ffn);
+  layer.add_linear(tokens, shape.ffn, shape.width);
+  Accumulator head{hardware};
+  head.add_linear(tokens, shape.width, shape.vocab);
+
+  StepTime time;
+  time.matmul = L * layer.seconds + head.seconds;
+  time.matmul_efficiency = (L * layer.ideal_seconds + head.ideal_seconds) / time.matmul;
+
+  // Forward 4 H K per position seen, backward 2.5 times that (scores recomputed).
+  const double seen = (static_cast<double>(shape.context) + 1) / 2;
+  const double attention = 3.5 * 4 * L * static_cast<double>(shape.attention_width()) * seen * M;
+  const double head_share = std::min(1.0, static_cast<double>(shape.head_size) / kFullHeadSize);
+  time.attention = attention / (hardware.matmul_rate() * kAttentionShare * head_share);
+
+  // bf16 bytes moved by what is not a product, fused where engines fuse: two norms with their
+  // residual adds (forward 8D, backward 12D each), activation forward and backward (10F plain,
+  // 15F gated); logits in fp32 read and written about three times.
+  const double per_layer = 2 * 20 * D + (shape.gated() ? 15 : 10) * F;
+  const double loss = 12 * static_cast<double>(shape.vocab);
+  time.memory_passes = M * (L * per_layer + loss) / hardware.copy_rate();
+
+  // AdamW reads gradient, master, two moments and writes master, moments, bf16 weights.
+  const double parameters = static_cast<double>(count_parameters(shape).total());
+  time.optimizer = 28 * parameters / hardware.copy_rate();
+  time.fixed = L * hardware.train_layer_fixed_seconds;
+  return time;
+}
+
+DecodeTime model_decode_time(const Shape& shape, const Hardware& hardware, double cached) {
+  const ParameterCount parameters = count_parameters(shape);
+  const double layer_weights = static_cast<double>(parameters.non_embedding());
+  const double head = static_cast<double>(shape.vocab) * static_cast<double>(shape.width);
+  DecodeTime time;
+  time.fixed = static_cast<double>(shape.layers) * hardware.decode_layer_fixed_seconds;
+  time.weights = 2 * (layer_weights + head) / hardware.copy_rate();
+  time.cache = cached * kv_bytes_per_token(shape) / hardware.copy_rate();
+  return time;
+}
+
+double latency_crossover_width(const Hardware& hardware) {
+  return std::sqrt(hardware.decode_layer_fixed_seconds * hardware.copy_rate() / (12 * 2));
+}
+
+}  // namespace fathom

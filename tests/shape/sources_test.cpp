@@ -1,0 +1,151 @@
+// Where shapes come from: requests, the catalogue, Hugging Face configs; and rounding.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "core/error.h"
+#include "shape/catalogue.h"
+#include "shape/hf_config.h"
+#include "shape/parameters.h"
+#include "shape/rounding.h"
+
+namespace fathom {
+namespace {
+
+TEST(Request, DefaultsFollowPractice) {
+  ShapeRequest request = parse_depth_by_width("96x12288");
+  const Shape shape = complete(request);
+  EXPECT_EQ(shape.heads, 96);
+  EXPECT_EQ(shape.ffn, 4 * 12288);
+  EXPECT_EQ(usual_head_size(768), 64);
+  EXPECT_EQ(usual_head_size(4096), 128);
+  EXPECT_EQ(usual_head_size(96), 32);
+}
+
+TEST(Request, ImpossibleShapesAreRefused) {
+  ShapeRequest request = parse_depth_by_width("12x768");
+  request.heads = 7;
+  EXPECT_THROW(complete(request), ConfigError);
+  request.head_size = 64;  // free head size makes it possible
+  EXPECT_NO_THROW(complete(request));
+  request.kv_heads = 3;
+  EXPECT_THROW(complete(request), ConfigError);
+  EXPECT_THROW(parse_depth_by_width("12by768"), ConfigError);
+  EXPECT_THROW(complete(parse_depth_by_width("0x768")), ConfigError);
+  EXPECT_THROW(complete(parse_depth_by_width("99999x9999999")), ConfigError);
+}
+
+TEST(Catalogue, FindsByNameAliasAndUniquePart) {
+  EXPECT_EQ(find_published("gpt3").shape.layers, 96);
+  EXPECT_EQ(find_published("llama 2 7B").name, "Llama-2-7b");
+  EXPECT_EQ(find_published("smollm3").name, "SmolLM3-3B");
+  EXPECT_THROW(find_published("llama"), ConfigError);  // many
+  EXPECT_THROW(find_published("lama-2-7b-x"), ConfigError);
+  EXPECT_FALSE(search_catalogue("qwen decoder").empty());
+  EXPECT_TRUE(search_catalogue("no such thing").empty());
+}
+
+TEST(Catalogue, NeighboursAreNear) {
+  const auto near = nearest_published(6.4e9, 32, 3);
+  ASSERT_EQ(near.size(), 3u);
+  for (const CatalogueEntry* entry : near) {
+    const double size = static_cast<double>(count_parameters(entry->shape).non_embedding());
+    EXPECT_NEAR(std::log(size / 6.4e9), 0, 0.2) << entry->name;
+  }
+}
+
+class HfConfig : public testing::Test {
+ protected:
+  std::string write(const std::string& text) {
+    const std::string path = testing::TempDir() + "config.json";
+    std::ofstream(path) << text;
+    return path;
+  }
+};
+
+TEST_F(HfConfig, ReadsLlamaWithGroupedHeads) {
+  const HfModel model = read_hf_config(write(
+      R"({"model_type":"llama","hidden_size":4096,"intermediate_size":14336,
+          "num_attention_heads":32,"num_hidden_layers":32,"num_key_value_heads":8,
+          "vocab_size":128256,"max_position_embeddings":8192,"tie_word_embeddings":false})"));
+  EXPECT_EQ(count_parameters(model.shape).total(), 8'030'261'248);
+}
+
+TEST_F(HfConfig, ReadsGpt2WithDefaults) {
+  const HfModel model = read_hf_config(write(
+      R"({"model_type":"gpt2","n_embd":768,"n_head":12,"n_layer":12,"n_positions":1024,
+          "vocab_size":50257})"));
+  EXPECT_EQ(count_parameters(model.shape).total(), 124'439'808);
+}
+
+TEST_F(HfConfig, BrokenFilesGetOneLineAndTheRightCode) {
+  const auto code_of = [&](const std::string& text) {
+    try {
+      read_hf_config(write(text));
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      return error.exit_code();
+    }
+    return 0;
+  };
+  EXPECT_EQ(code_of("{ broken"), 3);
+  EXPECT_EQ(code_of("[]"), 3);
+  EXPECT_EQ(code_of("{}"), 3);
+  EXPECT_EQ(code_of(R"({"model_type":"llama"})"), 3);
+  EXPECT_EQ(code_of(R"({"model_type":"lama","hidden_size":8})"), 2);
+  EXPECT_EQ(code_of(R"({"model_type":"gpt2","n_embd":"x","n_head":1,"n_layer":1,"vocab_size":5})"),
+            3);
+  EXPECT_EQ(code_of(R"({"model_type":"gpt2","n_embd":8,"n_head":-1,"n_layer":1,"vocab_size":5})"),
+            3);
+  EXPECT_EQ(code_of(R"({"model_type":"gpt2","n_embd":8,"n_head":3,"n_layer":1,"vocab_size":5})"),
+            3);
+  EXPECT_EQ(code_of(R"({"model_type":"qwen3","num_experts":128})"), 2);
+  EXPECT_THROW(read_hf_config("/nonexistent/config.json"), DataError);
+}
+
+RoundingTarget target_for(double layers, double width) {
+  RoundingTarget target;
+  target.layers = layers;
+  target.width = width;
+  target.budget = 12 * layers * width * width;
+  target.count = [](const Shape& s) {
+    return static_cast<double>(count_parameters(s).block_matrices());
+  };
+  return target;
+}
+
+TEST(Rounding, StaysNearBudgetAndKeepsEveryRule) {
+  RoundingRules rules;
+  rules.tensor_parallel = 8;
+  rules.pipeline_parallel = 4;
+  const RoundingTarget target = target_for(41.6, 1548);
+  const Shape shape = round_to_hardware(target, ShapeRequest{}, rules);
+  EXPECT_EQ(shape.layers % 4, 0);
+  EXPECT_EQ(shape.heads % 8, 0);
+  EXPECT_EQ(shape.ffn % 8, 0);
+  EXPECT_EQ(shape.width % 128, 0);
+  EXPECT_NEAR(target.count(shape) / target.budget, 1, 0.08);
+
+  const Shape free = round_to_hardware(target, ShapeRequest{}, {});
+  EXPECT_EQ(free.width % 128, 0);
+  EXPECT_NEAR(target.count(free) / target.budget, 1, 0.02);
+  EXPECT_NEAR(static_cast<double>(free.layers), 41.6, 4);
+}
+
+TEST(Rounding, DepthLimitAndImpossibleRules) {
+  RoundingRules limit;
+  limit.max_layers = 24;
+  EXPECT_LE(round_to_hardware(target_for(24, 2048), ShapeRequest{}, limit).layers, 24);
+  RoundingRules impossible;
+  impossible.width_multiple = 64;
+  impossible.head_size = 63;
+  impossible.tensor_parallel = 8;
+  EXPECT_NO_THROW(round_to_hardware(target_for(24, 4 * 64 * 63 * 8), ShapeRequest{}, impossible));
+  EXPECT_EQ(round_vocab(50257, 1), 50304);
+  EXPECT_EQ(round_vocab(50257, 8), 50688);
+}
+
+}  // namespace
+}  // namespace fathom
