@@ -65,6 +65,8 @@ std::string explain_parse_error(const CLI::App& root, const CLI::ParseError& err
 }
 
 void add_all_commands(CommandTree& tree) {
+  add_plan_command(tree);
+  add_shape_command(tree);
   add_bounds_command(tree);
   add_completion_command(tree);
   add_man_command(tree);

@@ -29,6 +29,14 @@ FlopCount count_flops(const Shape& shape, AttentionSpan span) {
   return count;
 }
 
+double train_flops_per_token(double layers, double width, double block_coefficient, double vocab,
+                             double context) {
+  const double blocks = 2 * block_coefficient * layers * width * width;
+  const double head = 2 * vocab * width;
+  const double attention = 4 * layers * width * (context + 1) / 2;
+  return 3 * (blocks + head + attention);
+}
+
 double decode_flops(const Shape& shape, double cached) {
   const ParameterCount parameters = count_parameters(shape);
   return 2.0 * static_cast<double>(parameters.block_matrices()) +

@@ -21,6 +21,11 @@ struct FlopCount {
 };
 FlopCount count_flops(const Shape& shape, AttentionSpan span = AttentionSpan::causal);
 
+/// train_per_token for real-valued depth and width with H K = D and block matrices c L D^2: what a
+/// compute budget is solved with before anything is rounded.
+double train_flops_per_token(double layers, double width, double block_coefficient, double vocab,
+                             double context);
+
 /// One token decoded after `cached` earlier ones.
 double decode_flops(const Shape& shape, double cached);
 

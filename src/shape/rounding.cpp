@@ -12,6 +12,7 @@ namespace fathom {
 namespace {
 
 constexpr int kWidthsEachSide = 6;
+constexpr double kOddHeadsCost = 0.03;
 
 /// Head size for a width under the rules; 0 when the width does not fit them.
 std::int64_t head_size_for(std::int64_t width, const RoundingRules& rules) {
@@ -30,13 +31,7 @@ ShapeRequest candidate_request(const ShapeRequest& base, std::int64_t width,
   request.width = width;
   request.head_size = head_size_for(width, rules);
   request.heads = request.head_size > 0 ? width / request.head_size : 0;
-  if (base.kv_heads == 0) request.kv_heads = request.heads;
-  if (base.ffn == 0) {
-    const std::int64_t unit =
-        std::lcm(width >= 1024 ? std::int64_t{128} : std::int64_t{64}, rules.tensor_parallel);
-    const double exact = (base.gated ? 8.0 / 3 : 4.0) * static_cast<double>(width);
-    request.ffn = std::max<std::int64_t>(1, std::llround(exact / static_cast<double>(unit))) * unit;
-  }
+  request.ffn = feed_forward_width(request, rules.tensor_parallel);
   return request;
 }
 
@@ -80,7 +75,12 @@ Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
     if (step < 1) continue;
     ShapeRequest request = candidate_request(base, step * unit, rules);
     if (request.head_size == 0) continue;
-    if (request.kv_heads > 0 && request.heads % request.kv_heads != 0) continue;
+    const std::int64_t kv_heads =
+        request.kv_heads > 0 ? request.kv_heads : request.heads / request.kv_group;
+    if (kv_heads < 1 || request.heads % kv_heads != 0 || request.heads % request.kv_group != 0 ||
+        kv_heads % rules.tensor_parallel != 0) {
+      continue;
+    }
     // Depth that meets the budget at this width, from the count of one and of two layers.
     request.layers = 1;
     const double one = target.count(complete(request));
@@ -92,7 +92,9 @@ Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
       const Shape shape = complete(request);
       const double off_budget = std::fabs(std::log(target.count(shape) / target.budget));
       const double off_depth = std::fabs(std::log(static_cast<double>(layers) / target.layers));
-      const double cost = off_budget + 0.5 * off_depth;
+      // An odd number of heads can be split over no even number of devices.
+      const double awkward = shape.heads > 1 && shape.heads % 2 == 1 ? kOddHeadsCost : 0;
+      const double cost = off_budget + 0.5 * off_depth + awkward;
       if (!best || cost < best_cost) {
         best = shape;
         best_cost = cost;

@@ -33,8 +33,8 @@ std::int64_t friendly_width_multiple(double width);
 std::int64_t round_vocab(std::int64_t vocab, std::int64_t tensor_parallel);
 
 /// The candidate nearest the target: budget error counts fully, leaving the target depth half,
-/// both in logarithms. `base` carries everything that is not layers, width, heads and ffn.
-/// ConfigError when no width fits the rules.
+/// both in logarithms; an odd number of heads counts as 3 %. `base` carries everything that is not
+/// layers, width, heads and ffn. ConfigError when no width fits the rules.
 Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
                         const RoundingRules& rules);
 

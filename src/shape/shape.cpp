@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <regex>
 
 #include "core/error.h"
@@ -69,10 +71,6 @@ const std::map<std::string, Conventions>& all_conventions() {
   return table;
 }
 
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 const Conventions& find_conventions(const std::string& name) {
@@ -89,6 +87,18 @@ std::int64_t usual_head_size(std::int64_t width) {
   std::int64_t size = width >= 1536 ? 128 : 64;
   while (size > 1 && width % size != 0) size /= 2;
   return size;
+}
+
+std::int64_t feed_forward_width(const ShapeRequest& request, std::int64_t divisor) {
+  if (request.ffn > 0) return request.ffn;
+  if (request.ffn_ratio == 0 && !request.gated && 4 * request.width % divisor == 0) {
+    return 4 * request.width;
+  }
+  const double ratio = request.ffn_ratio > 0 ? request.ffn_ratio : request.gated ? 8.0 / 3 : 4.0;
+  const std::int64_t unit =
+      std::lcm(request.width >= 1024 ? std::int64_t{128} : std::int64_t{64}, divisor);
+  const double units = ratio * static_cast<double>(request.width) / static_cast<double>(unit);
+  return std::max<std::int64_t>(1, std::llround(units)) * unit;
 }
 
 Shape complete(const ShapeRequest& request) {
@@ -113,11 +123,13 @@ Shape complete(const ShapeRequest& request) {
     }
     shape.head_size = shape.width / shape.heads;
   }
-  shape.kv_heads = request.kv_heads > 0 ? request.kv_heads : shape.heads;
+  if (request.kv_heads == 0 && shape.heads % request.kv_group != 0) {
+    throw ConfigError(
+        fmt::format("{} heads are not divisible into groups of {}", shape.heads, request.kv_group));
+  }
+  shape.kv_heads = request.kv_heads > 0 ? request.kv_heads : shape.heads / request.kv_group;
   shape.ffn_matrices = request.gated ? 3 : 2;
-  shape.ffn = request.ffn > 0 ? request.ffn
-              : request.gated ? round_up((8 * shape.width + 2) / 3, 64)
-                              : 4 * shape.width;
+  shape.ffn = feed_forward_width(request);
   shape.vocab = request.vocab > 0 ? request.vocab : 50304;
   shape.context = request.context > 0 ? request.context : 2048;
   shape.tied = request.tied;

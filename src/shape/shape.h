@@ -57,8 +57,10 @@ struct ShapeRequest {
   std::int64_t width = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
+  std::int64_t kv_group = 1;  // query heads per kv head, where kv_heads is not said
   std::int64_t head_size = 0;
   std::int64_t ffn = 0;
+  double ffn_ratio = 0;  // F / D, where ffn is not said; 0: 4 plain, 8/3 gated
   bool gated = false;
   std::int64_t vocab = 0;
   std::int64_t context = 0;
@@ -66,8 +68,8 @@ struct ShapeRequest {
   std::string conventions;  // empty: gpt2 for plain, llama for gated
 };
 
-/// Fills what was not said: heads from the usual head size, F = 4D or 8D/3 rounded up to a
-/// multiple of 64 (so that a block has about 12 D^2 parameters either way), V = 50304, T = 2048.
+/// Fills what was not said: heads from the usual head size, F = 4D or 8D/3 rounded to a friendly
+/// multiple (so that a block has about 12 D^2 parameters either way), V = 50304, T = 2048.
 Shape complete(const ShapeRequest& request);
 
 /// ConfigError in one line unless the shape is possible and its counts fit 63 bits.
@@ -76,6 +78,10 @@ void validate(const Shape& shape);
 /// The largest usual head size that divides the width: 128 from width 1536 on, 64 below (what
 /// published models do), else the next smaller power of two that divides.
 std::int64_t usual_head_size(std::int64_t width);
+
+/// F for a width: the request's own, or its ratio rounded to a multiple of 128 (64 below width
+/// 1024) and of `divisor`; plain 4D stays exact.
+std::int64_t feed_forward_width(const ShapeRequest& request, std::int64_t divisor = 1);
 
 /// "96x12288" -> layers and width. ConfigError otherwise.
 ShapeRequest parse_depth_by_width(const std::string& text);

@@ -45,6 +45,10 @@ TEST(Flops, CausalSumOverTheSequenceEqualsTokenByTokenDecoding) {
   EXPECT_DOUBLE_EQ(decoded, 3 * count_flops(shape).forward_per_token);
 }
 
+TEST(Flops, RealValuedFormAgreesWithTheCount) {
+  EXPECT_DOUBLE_EQ(train_flops_per_token(2, 4, 12, 10, 3), count_flops(tiny()).train_per_token);
+}
+
 TEST(Memory, HandCount) {
   const Shape shape = tiny();
   const double parameters = static_cast<double>(count_parameters(shape).total());

@@ -1,0 +1,196 @@
+// fathom plan: from a budget to a shape with its evidence.
+#include <fmt/format.h>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/plan_report.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/units.h"
+#include "laws/planner.h"
+#include "shape/emit_config.h"
+
+namespace fathom {
+namespace {
+
+using namespace laws;
+
+/// Values as typed; make_request turns them into a PlanRequest.
+struct Options {
+  std::string size, flops, tokens, tolerance = "0.5%", vocab, context, step_tokens;
+  std::string law = "levine2020", objective = "loss", hardware = "h200", style, emit, output;
+  double levine_correlation = 0, ffn_ratio = 0;
+  std::int64_t max_depth = 0, width_multiple = 0, head_size = 0, kv_group = 1;
+  std::int64_t tensor_parallel = 1, pipeline_parallel = 1;
+  bool total = false, untied = false, json = false;
+};
+
+void require_not_negative(double value, const char* name) {
+  if (value < 0) throw ConfigError(fmt::format("{} must be greater than zero", name));
+}
+
+PlanRequest make_request(const Options& options) {
+  PlanRequest request;
+  if (!options.size.empty()) request.parameters = parse_count(options.size, "SIZE");
+  if (!options.flops.empty()) request.flops = parse_count(options.flops, "--flops");
+  if (!options.tokens.empty()) request.tokens = parse_count(options.tokens, "--tokens");
+  request.count_embeddings = options.total;
+  request.law = options.law;
+  request.levine_correlation = options.levine_correlation;
+  request.objective = parse_objective(options.objective);
+  request.hardware = options.hardware;
+  request.tolerance = parse_fraction(options.tolerance, "--tolerance");
+  if (!options.step_tokens.empty()) {
+    request.step_tokens = parse_whole(options.step_tokens, "--step-tokens");
+  }
+  // A config format brings its own style.
+  request.base.gated = !options.emit.empty() && options.style.empty()
+                           ? wants_gated(parse_config_format(options.emit))
+                           : options.style != "gpt2";
+  request.base.tied = !options.untied;
+  request.base.kv_group = options.kv_group;
+  request.base.ffn_ratio = options.ffn_ratio;
+  if (!options.vocab.empty()) request.base.vocab = parse_whole(options.vocab, "--vocab");
+  if (!options.context.empty()) request.base.context = parse_whole(options.context, "--context");
+  request.rules = {options.width_multiple, options.head_size, options.max_depth,
+                   options.tensor_parallel, options.pipeline_parallel};
+  require_not_negative(static_cast<double>(options.width_multiple), "--width-multiple");
+  require_not_negative(static_cast<double>(options.head_size), "--head-size");
+  require_not_negative(static_cast<double>(options.max_depth), "--max-depth");
+  require_not_negative(options.ffn_ratio, "--ffn-ratio");
+  return request;
+}
+
+void run(Session& session, const Options& options) {
+  const Plan plan = make_plan(make_request(options));
+  if (!options.emit.empty()) {
+    const std::string config =
+        emit_config(plan.recommendation.shape, parse_config_format(options.emit));
+    if (options.output.empty()) {
+      session.out << config;
+    } else {
+      write_file_atomically(options.output, config);
+      session.err << "wrote " << options.output << "\n";
+    }
+    return;
+  }
+  if (!options.output.empty()) throw ConfigError("--output goes with --emit");
+  options.json ? print_plan_json(session, plan) : print_plan_text(session, plan);
+}
+
+std::vector<std::string> law_names() {
+  std::vector<std::string> names;
+  for (const LawPointer& law : published_laws()) names.push_back(law->info().name);
+  return names;
+}
+
+void add_budget_options(CLI::App& command, Options& o) {
+  command.add_option("SIZE", o.size,
+                     "Parameters to spend: 350M, 1.3B, 1e12 (embeddings not counted)");
+  command.add_option("--flops", o.flops, "Training FLOPs to spend instead of a size")
+      ->type_name("C");
+  command.add_flag("--total", o.total, "SIZE counts embeddings too");
+  command.add_option("--tokens", o.tokens, "Training tokens (default 20 per parameter)")
+      ->type_name("T");
+}
+
+void add_law_options(CommandTree& tree, CLI::App& command, Options& o) {
+  command
+      .add_option("--law", o.law,
+                  "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
+                      " or aspect:R")
+      ->type_name("LAW");
+  tree.restrict(
+      command.add_option("--objective", o.objective, "What to optimise")->type_name("GOAL"),
+      objective_names());
+  command
+      .add_option("--hardware", o.hardware,
+                  "Profile for times: " + fmt::format("{}", fmt::join(hardware_names(), ", ")) +
+                      " or a .toml file")
+      ->type_name("HW");
+  command.add_option("--tolerance", o.tolerance, "Loss the band may cost (default 0.5%)")
+      ->type_name("SHARE");
+  command
+      .add_option("--levine-correlation", o.levine_correlation,
+                  "Correlation of a and b in Levine's fit, unpublished (default 0)")
+      ->type_name("R");
+  command
+      .add_option("--step-tokens", o.step_tokens,
+                  "Tokens a step and device in the time model (default 65536)")
+      ->type_name("N");
+}
+
+void add_shape_options(CommandTree& tree, CLI::App& command, Options& o) {
+  const char* group = "Shape and constraints";
+  tree.restrict(
+      command.add_option("--style", o.style, "Block style (default llama: gated, RMSNorm)")
+          ->type_name("STYLE")
+          ->group(group),
+      {"llama", "gpt2"});
+  command.add_option("--vocab", o.vocab, "Vocabulary (default 50304)")
+      ->type_name("V")
+      ->group(group);
+  command.add_option("--context", o.context, "Context length (default 2048)")
+      ->type_name("T")
+      ->group(group);
+  command.add_flag("--untied", o.untied, "Separate output matrix")->group(group);
+  command.add_option("--kv-group", o.kv_group, "Query heads per kv head (default 1)")
+      ->type_name("N")
+      ->group(group);
+  command.add_option("--ffn-ratio", o.ffn_ratio, "Feed-forward over width (default 4, gated 8/3)")
+      ->type_name("X")
+      ->group(group);
+  command.add_option("--max-depth", o.max_depth, "At most this many layers")
+      ->type_name("L")
+      ->group(group);
+  command
+      .add_option("--width-multiple", o.width_multiple,
+                  "Width divisible by this (default 128, 64 when narrow)")
+      ->type_name("N")
+      ->group(group);
+  command.add_option("--head-size", o.head_size, "Head size (default 64, 128 from width 1536 on)")
+      ->type_name("K")
+      ->group(group);
+  command
+      .add_option("--tensor-parallel", o.tensor_parallel,
+                  "GPUs that share a layer: heads and ffn divisible by it")
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option("--pipeline-parallel", o.pipeline_parallel,
+                  "Pipeline stages: layers divisible by it")
+      ->type_name("N")
+      ->group(group);
+}
+
+}  // namespace
+
+void add_plan_command(CommandTree& tree) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = tree.add(
+      tree.root(), "plan",
+      {"A shape for a budget: layers, width, heads, and the evidence",
+       "Recommends a shape for a number of parameters or FLOPs, shows the band of depths that are "
+       "as "
+       "good and what leaving it costs, sets all published laws side by side, and names published "
+       "neighbours. Every statement is marked proved, fitted, extrapolated or convention.",
+       {{"plan 1.3B", "the shape for 1.3 billion parameters"},
+        {"plan 350M --objective decode-latency --hardware rtx4090",
+         "the fastest to decode that is as good"},
+        {"plan --flops 1e22 --total", "what 1e22 training FLOPs buy, embeddings counted"},
+        {"plan 7B --tensor-parallel 8 --pipeline-parallel 4 --kv-group 4",
+         "divisible over 32 GPUs, grouped heads"},
+        {"plan 125M --emit hf-llama -o config.json", "a config that transformers loads"},
+        {"plan 1T --law levine2020 --json", "everything, for a script"}}},
+      [options](Session& session) { run(session, *options); });
+  add_budget_options(command, *options);
+  add_law_options(tree, command, *options);
+  add_shape_options(tree, command, *options);
+  tree.restrict(command.add_option("--emit", options->emit, "Print a config instead of the report")
+                    ->type_name("FORMAT"),
+                config_format_names());
+  command.add_option("-o,--output", options->output, "Write the config there")->type_name("FILE");
+  command.add_flag("--json", options->json, "Print JSON");
+}
+
+}  // namespace fathom

@@ -1,0 +1,12 @@
+// How a plan is shown: as text with a picture, or as JSON.
+#pragma once
+
+#include "cli/command_line.h"
+#include "laws/planner.h"
+
+namespace fathom {
+
+void print_plan_text(Session& session, const laws::Plan& plan);
+void print_plan_json(Session& session, const laws::Plan& plan);
+
+}  // namespace fathom

@@ -1,0 +1,13 @@
+// JSON of shapes and counts, shared by the commands that print them.
+#pragma once
+
+#include "cli/json_output.h"
+#include "shape/parameters.h"
+#include "shape/shape.h"
+
+namespace fathom {
+
+Json shape_json(const Shape& shape);
+Json parameters_json(const ParameterCount& count);
+
+}  // namespace fathom

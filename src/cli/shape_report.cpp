@@ -1,0 +1,253 @@
+#include "cli/shape_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "cli/shape_json.h"
+#include "core/table.h"
+#include "core/units.h"
+#include "laws/levine.h"
+
+namespace fathom {
+namespace {
+
+std::string place_text(const LawPlace& place) {
+  const double difference = place.layers_deeper;
+  if (std::fabs(difference) < 0.5) return "where the law puts it";
+  return fmt::format("{:.0f} layers {} than the law", std::fabs(difference),
+                     difference > 0 ? "deeper" : "shallower");
+}
+
+void print_counts(Session& session, const ShapeReport& r) {
+  Table table({{"parameters"}, {"", Align::right}, {""}});
+  const ParameterCount& p = r.parameters;
+  const auto add = [&](const char* name, std::int64_t value, const std::string& note = "") {
+    table.add_row({name, format_whole(value), note});
+  };
+  add("total", p.total(),
+      r.subject.shape.conventions.assumed ? "norms and biases assumed" : "exact");
+  add("without embeddings", p.non_embedding());
+  add("12·L·d²", p.paper_12Ld2, "the papers' shorthand");
+  add("attention", p.attention_matrices);
+  add("feed-forward", p.ffn_matrices);
+  add("embedding", p.embedding, r.subject.shape.tied ? "tied: also the head" : "");
+  if (p.head > 0) add("head", p.head);
+  if (p.positions > 0) add("learned positions", p.positions);
+  add("norms", p.norms);
+  add("biases", p.biases);
+  session.out << table.render(session.terminal);
+}
+
+void print_costs(Session& session, const ShapeReport& r) {
+  Table table({{"cost"}, {"", Align::right}, {""}});
+  table.add_row({"training FLOPs a token", format_significant(r.flops.train_per_token, 4),
+                 fmt::format("6N gives {}; attention {:.1f} % at context {}",
+                             format_significant(r.flops.six_n_per_token, 4),
+                             100 * r.flops.attention_share, r.subject.shape.context)});
+  table.add_row({"inference FLOPs a token", format_significant(r.flops.forward_per_token, 4), ""});
+  table.add_row({"weights, gradients, AdamW",
+                 format_bytes(r.memory.weights + r.memory.gradients + r.memory.optimizer),
+                 "16 bytes a parameter"});
+  table.add_row({"activations", format_bytes(r.memory.activations),
+                 fmt::format("{} tokens; {} with full recomputation", format_whole(r.step_tokens),
+                             format_bytes(r.memory.activations_recompute))});
+  table.add_row({"logits", format_bytes(r.memory.logits), "fp32, whole"});
+  table.add_row({"KV cache a token", format_bytes(r.kv_bytes_per_token), "bf16"});
+  session.out << "\n" << table.render(session.terminal);
+}
+
+void print_times(Session& session, const ShapeReport& r) {
+  Table table({{"modelled on " + r.hardware.title}, {"", Align::right}, {""}});
+  const double total = r.step.total();
+  const double mfu = r.flops.train_per_token * static_cast<double>(r.step_tokens) /
+                     (total * r.hardware.peak_flops);
+  table.add_row(
+      {"training step", format_seconds(total),
+       fmt::format("{:.0f} % of peak; products {:.0f} %, attention {:.0f} %, memory {:.0f} %, "
+                   "fixed {:.0f} %",
+                   100 * mfu, 100 * r.step.matmul / total, 100 * r.step.attention / total,
+                   100 * (r.step.memory_passes + r.step.optimizer) / total,
+                   100 * r.step.fixed / total)});
+  table.add_row({"tile and wave efficiency",
+                 fmt::format("{:.0f} %", 100 * r.step.matmul_efficiency),
+                 "of all matrix products, weighted by work"});
+  table.add_row(
+      {"decode one token", format_seconds(r.decode.total()),
+       fmt::format("{} at this width sets latency (crossover {:.0f})",
+                   static_cast<double>(r.subject.shape.width) < latency_crossover_width(r.hardware)
+                       ? "depth"
+                       : "weight traffic",
+                   latency_crossover_width(r.hardware))});
+  session.out << "\n" << table.render(session.terminal);
+}
+
+void print_places(Session& session, const ShapeReport& r) {
+  Table table({{"law at this 12·L·d²"},
+               {"layers", Align::right},
+               {"width", Align::right},
+               {"this shape is"},
+               {"status"}});
+  for (const LawPlace& place : r.places) {
+    table.add_row({place.info.title, fmt::format("{:.1f}", place.optimum.layers),
+                   fmt::format("{:.0f}", place.optimum.width), place_text(place),
+                   to_string(place.evidence)});
+  }
+  session.out << "\n" << table.render(session.terminal);
+  session.out << session.terminal.plain(fmt::format(
+      "  Levine's transition width at {} layers is {:.0f}: depth {} at width {}.\n",
+      r.subject.shape.layers, r.transition_width,
+      static_cast<double>(r.subject.shape.width) >= r.transition_width ? "pays"
+                                                                       : "does not pay yet",
+      r.subject.shape.width));
+}
+
+Json step_json(const ShapeReport& r) {
+  return {{"hardware", r.hardware.name},
+          {"kind", "modelled"},
+          {"step_tokens", r.step_tokens},
+          {"step_seconds", r.step.total()},
+          {"matmul_seconds", r.step.matmul},
+          {"attention_seconds", r.step.attention},
+          {"memory_seconds", r.step.memory_passes},
+          {"optimizer_seconds", r.step.optimizer},
+          {"fixed_seconds", r.step.fixed},
+          {"tile_wave_efficiency", r.step.matmul_efficiency},
+          {"decode_seconds_per_token", r.decode.total()}};
+}
+
+}  // namespace
+
+ShapeReport make_shape_report(ShapeSubject subject, const Hardware& hardware,
+                              std::int64_t step_tokens) {
+  const Shape& shape = subject.shape;
+  ShapeReport report{
+      .subject = subject,
+      .parameters = count_parameters(shape),
+      .flops = count_flops(shape),
+      .memory = count_training_memory(shape, static_cast<double>(step_tokens)),
+      .kv_bytes_per_token = fathom::kv_bytes_per_token(shape),
+      .step = model_step_time(shape, hardware, step_tokens),
+      .decode = model_decode_time(shape, hardware, static_cast<double>(shape.context) / 2),
+      .hardware = hardware,
+      .step_tokens = step_tokens,
+      .transition_width = laws::LevineLaw().transition_width(static_cast<double>(shape.layers)),
+      .places = {},
+      .neighbours = {}};
+  const laws::Budget budget =
+      laws::Budget::non_embedding(static_cast<double>(report.parameters.paper_12Ld2));
+  for (const laws::LawPointer& law : laws::published_laws()) {
+    const laws::Optimum optimum = law->optimum(budget);
+    report.places.push_back({law->info(), optimum,
+                             static_cast<double>(shape.layers) - optimum.layers,
+                             law->evidence(budget)});
+  }
+  for (const CatalogueEntry* entry :
+       nearest_published(static_cast<double>(report.parameters.non_embedding()),
+                         static_cast<double>(shape.layers), 6)) {
+    if (entry != subject.published && report.neighbours.size() < 5)
+      report.neighbours.push_back(entry);
+  }
+  return report;
+}
+
+void print_shape_text(Session& session, const ShapeReport& r) {
+  const Shape& s = r.subject.shape;
+  session.out << session.terminal.plain(fmt::format(
+      "{}  {}: {} layers × {}, {} heads of {}{}, ffn {}{}, vocabulary {}, context {}, {}\n\n",
+      session.terminal.accent("fathom shape"), r.subject.name, s.layers, s.width, s.heads,
+      s.head_size, s.kv_heads == s.heads ? "" : fmt::format(" ({} kv)", s.kv_heads), s.ffn,
+      s.gated() ? " gated" : "", format_whole(s.vocab), format_whole(s.context),
+      s.tied ? "tied" : "untied"));
+  if (r.subject.published) {
+    session.out << "  source: " << r.subject.published->source << "\n\n";
+  }
+  print_counts(session, r);
+  print_costs(session, r);
+  print_times(session, r);
+  print_places(session, r);
+  session.out << "\n";
+  print_catalogue(session, r.neighbours, false);
+}
+
+void print_shape_json(Session& session, const ShapeReport& r) {
+  Json document = json_document("shape");
+  document["name"] = r.subject.name;
+  document["shape"] = shape_json(r.subject.shape);
+  document["params"] = parameters_json(r.parameters);
+  document["flops"] = {{"train_per_token", r.flops.train_per_token},
+                       {"train_recompute_per_token", r.flops.train_recompute_per_token},
+                       {"forward_per_token", r.flops.forward_per_token},
+                       {"attention_share", r.flops.attention_share},
+                       {"six_n_per_token", r.flops.six_n_per_token}};
+  document["memory"] = {{"tokens", r.step_tokens},
+                        {"weights_bytes", r.memory.weights},
+                        {"gradients_bytes", r.memory.gradients},
+                        {"optimizer_bytes", r.memory.optimizer},
+                        {"activations_bytes", r.memory.activations},
+                        {"activations_recompute_bytes", r.memory.activations_recompute},
+                        {"logits_bytes", r.memory.logits}};
+  document["kv_bytes_per_token"] = whole_number(r.kv_bytes_per_token);
+  document["times"] = step_json(r);
+  document["levine"] = {
+      {"transition_width", r.transition_width},
+      {"depth_efficient", static_cast<double>(r.subject.shape.width) >= r.transition_width}};
+  for (const LawPlace& place : r.places) {
+    document["laws"].push_back({{"name", place.info.name},
+                                {"layers", place.optimum.layers},
+                                {"width", place.optimum.width},
+                                {"layers_deeper", place.layers_deeper},
+                                {"evidence", to_string(place.evidence)}});
+  }
+  document["neighbours"] = Json::array();
+  for (const CatalogueEntry* entry : r.neighbours) document["neighbours"].push_back(entry->name);
+  print_json(session, document);
+}
+
+void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>& entries,
+                     bool json) {
+  if (json) {
+    Json document = json_document("shape-list");
+    document["shapes"] = Json::array();
+    for (const CatalogueEntry* entry : entries) {
+      Json row = shape_json(entry->shape);
+      row["name"] = entry->name;
+      row["organisation"] = entry->organisation;
+      row["kind"] = entry->kind;
+      row["nominal_size"] = entry->nominal_size;
+      row["source"] = entry->source;
+      row["tokens"] = entry->tokens > 0 ? whole_number(entry->tokens) : Json(nullptr);
+      if (entry->dense_decoder()) row["params"] = parameters_json(count_parameters(entry->shape));
+      document["shapes"].push_back(row);
+    }
+    print_json(session, document);
+    return;
+  }
+  Table table({{"published"},
+               {"by"},
+               {"kind"},
+               {"layers", Align::right},
+               {"width", Align::right},
+               {"heads", Align::right},
+               {"d/L", Align::right},
+               {"blocks", Align::right},
+               {"total", Align::right}});
+  for (const CatalogueEntry* entry : entries) {
+    const Shape& s = entry->shape;
+    const ParameterCount p = count_parameters(s);
+    table.add_row(
+        {entry->name, entry->organisation, entry->kind, std::to_string(s.layers),
+         std::to_string(s.width), std::to_string(s.heads),
+         fmt::format("{:.0f}", static_cast<double>(s.width) / static_cast<double>(s.layers)),
+         entry->dense_decoder() ? format_count(static_cast<double>(p.non_embedding())) : "",
+         entry->dense_decoder() ? format_count(static_cast<double>(p.total()))
+                                : entry->nominal_size});
+  }
+  if (table.empty()) {
+    session.out << "  nothing in the catalogue matches\n";
+  } else {
+    session.out << table.render(session.terminal);
+  }
+}
+
+}  // namespace fathom

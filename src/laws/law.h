@@ -1,0 +1,101 @@
+// One interface for every published depth-width law.
+//
+// A law names the optimal depth on a budget surface; some also give a loss for any shape, from
+// which penalties and bands follow. Each says where its data lie and how certain it is.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "laws/budget.h"
+
+namespace fathom::laws {
+
+/// How a statement is known. `convention` is a habit or rule of thumb with no fit behind it.
+enum class Evidence { proved, fitted, extrapolated, convention };
+std::string to_string(Evidence evidence);
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+struct LawInfo {
+  std::string name;              // "levine2020"
+  std::string title;             // "Levine 2020"
+  std::string source;            // "arXiv 2006.12467"
+  std::string claim;             // the formula, in a line
+  bool fitted = true;            // false: a convention
+  Interval parameters;           // block parameters its data span
+  std::string interval_meaning;  // what the interval of an optimum is
+};
+
+struct Optimum {
+  double layers = 0;
+  double width = 0;
+  std::optional<Interval> layers_interval;
+};
+
+class Law {
+ public:
+  virtual ~Law() = default;
+  virtual const LawInfo& info() const = 0;
+
+  /// The best depth and width on the surface.
+  virtual Optimum optimum(const Budget& budget) const = 0;
+
+  /// Loss in nats of a shape with `parameters` in the budget's count after `tokens` tokens; absent
+  /// for laws that only locate an optimum.
+  virtual std::optional<double> loss(double layers, double width, double parameters,
+                                     double tokens) const;
+
+  bool has_loss() const { return loss(12, 768, 1e8, 1e10).has_value(); }
+  Evidence evidence(const Budget& budget) const;
+};
+
+/// The loss of a law along one budget surface; the optimum is found once.
+class LossSurface {
+ public:
+  /// InternalError when the law has no loss.
+  LossSurface(const Law& law, const Budget& budget, double tokens);
+
+  double best_layers() const { return best_layers_; }
+  double best_loss() const { return best_loss_; }
+  /// Loss at this depth over the best loss, less one.
+  double penalty(double layers) const;
+  /// Depths whose loss is within `tolerance` of the best.
+  Interval band(double tolerance) const;
+  const Law& law() const { return law_; }
+  const Budget& budget() const { return budget_; }
+  double tokens() const { return tokens_; }
+
+ private:
+  const Law& law_;
+  Budget budget_;
+  double tokens_;
+  double best_layers_;
+  double best_loss_;
+};
+
+using LawPointer = std::shared_ptr<const Law>;
+
+/// The published laws in the order they are shown.
+const std::vector<LawPointer>& published_laws();
+/// By name; also "aspect:R" for d = R L. ConfigError with a suggestion otherwise.
+LawPointer find_law(const std::string& name);
+
+/// Smallest depth a law may answer; below it the empirical forms lose their meaning.
+constexpr double kMinLayers = 2;
+constexpr double kMaxLayers = 1e5;
+
+/// The depth on the surface that a rule N -> depth picks: the fixed point of
+/// L = depth(N(L)), N the block parameters at L. `depth` must not fall with N.
+double depth_on_surface(const Budget& budget, const std::function<double(double)>& depth);
+/// The depth of least loss on the surface; `loss_at` is unimodal in depth.
+double least_loss_depth(const Budget& budget,
+                        const std::function<double(double layers, double width)>& loss_at);
+
+}  // namespace fathom::laws

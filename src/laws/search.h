@@ -1,0 +1,50 @@
+// One-dimensional searches used by the laws, all over positive quantities in logarithms.
+#pragma once
+
+#include <cmath>
+#include <numbers>
+
+namespace fathom::laws {
+
+/// Minimiser of a unimodal f over [low, high], golden section in ln x.
+template <class Function>
+double minimise_positive(Function&& f, double low, double high) {
+  constexpr double kShrink = 1 / std::numbers::phi;
+  double a = std::log(low);
+  double b = std::log(high);
+  double c = b - (b - a) * kShrink;
+  double d = a + (b - a) * kShrink;
+  double fc = f(std::exp(c));
+  double fd = f(std::exp(d));
+  for (int step = 0; step < 120 && b - a > 1e-9; ++step) {
+    if (fc < fd) {
+      b = d;
+      d = c;
+      fd = fc;
+      c = b - (b - a) * kShrink;
+      fc = f(std::exp(c));
+    } else {
+      a = c;
+      c = d;
+      fc = fd;
+      d = a + (b - a) * kShrink;
+      fd = f(std::exp(d));
+    }
+  }
+  return std::exp((a + b) / 2);
+}
+
+/// The x in [low, high] where the monotone predicate turns from false to true (bisection in ln x);
+/// `high` when it never does.
+template <class Predicate>
+double first_true(Predicate&& predicate, double low, double high) {
+  double a = std::log(low);
+  double b = std::log(high);
+  for (int step = 0; step < 200 && b - a > 1e-14 * std::fabs(b); ++step) {
+    const double middle = (a + b) / 2;
+    (predicate(std::exp(middle)) ? b : a) = middle;
+  }
+  return std::exp(b);
+}
+
+}  // namespace fathom::laws

@@ -1,0 +1,144 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "run_command.h"
+#include "shape/hf_config.h"
+#include "shape/parameters.h"
+
+namespace fathom {
+namespace {
+
+nlohmann::json json_of(std::vector<std::string> arguments) {
+  arguments.push_back("--json");
+  const CommandResult result = run_command(arguments);
+  EXPECT_EQ(result.code, 0) << result.err;
+  return nlohmann::json::parse(result.out);
+}
+
+void expect_refused(const std::vector<std::string>& arguments, int code) {
+  const CommandResult result = run_command(arguments);
+  EXPECT_EQ(result.code, code) << result.out;
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_TRUE(result.err.starts_with("fathom: ")) << result.err;
+}
+
+TEST(PlanCommand, JsonHasTheFieldsScriptsRelyOn) {
+  const auto plan = json_of({"plan", "1T", "--law", "levine2020"});
+  EXPECT_NEAR(plan["unrounded"]["layers"].get<double>(), 94.7, 0.1);
+  EXPECT_NEAR(plan["unrounded"]["width"].get<double>(), 29800, 300);
+  EXPECT_EQ(plan["law"], "levine2020");
+  for (const char* key : {"layers", "width", "heads", "params"}) {
+    EXPECT_TRUE(plan["recommendation"][key].is_number_integer()) << key;
+  }
+  ASSERT_EQ(plan["band"]["layers"].size(), 2u);
+  EXPECT_LT(plan["band"]["layers"][0].get<int>(), plan["band"]["layers"][1].get<int>());
+  for (const auto& law : plan["laws"]) {
+    EXPECT_TRUE(law["name"].is_string());
+    EXPECT_GT(law["layers"].get<double>(), 0);
+    EXPECT_GT(law["width"].get<double>(), 0);
+  }
+}
+
+TEST(PlanCommand, TextNamesTheBandTheLawsAndTheNeighbours) {
+  const std::string text = run_command({"plan", "1.3B"}).out;
+  for (const char* part : {"layers", "within 0.5 %", "Levine 2020", "Gemstones 2025", "Liu 2026",
+                           "Published neighbours", "decode-latency", "proved", "fitted"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  }
+}
+
+TEST(PlanCommand, AsciiTerminalGetsAsciiOnly) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Terminal terminal;
+  terminal.unicode = false;
+  Session session{out, err, terminal};
+  EXPECT_EQ(run_command_line({"plan", "1.3B"}, session), 0);
+  for (const char c : out.str()) ASSERT_LT(static_cast<unsigned char>(c), 128) << out.str();
+}
+
+TEST(PlanCommand, NonsenseGetsOneLineAndTheRightCode) {
+  expect_refused({"plan", "-3B"}, 2);
+  expect_refused({"plan", "1.3Q"}, 2);
+  expect_refused({"plan"}, 2);
+  expect_refused({"plan", "1B", "--flops", "1e20"}, 2);
+  expect_refused({"plan", "1B", "--hardware", "h20x"}, 2);
+  expect_refused({"plan", "1B", "--hardware", "missing.toml"}, 3);
+  expect_refused({"plan", "1B", "--law", "levin2020"}, 2);
+  expect_refused({"plan", "1B", "--objective", "speed"}, 2);
+  expect_refused({"plan", "1B", "--tolerance", "3"}, 2);
+  expect_refused({"plan", "1B", "--head-size", "-8"}, 2);
+  expect_refused({"plan", "1B", "--max-depth", "many"}, 2);
+  expect_refused({"plan", "1B", "--emit", "hf-gpt2", "--style", "llama"}, 2);
+  expect_refused({"plan", "1B", "-o", "x.json"}, 2);
+  expect_refused({"plan", "125M", "--emit", "nanogpt", "-o", "/nonexistent/c.py"}, 3);
+}
+
+TEST(PlanCommand, EmittedConfigsReadBackAsTheSameShape) {
+  for (const char* format : {"hf-llama", "hf-gpt2"}) {
+    const std::string path = testing::TempDir() + "emitted.json";
+    std::vector<std::string> arguments{"plan", "125M", "--emit", format, "-o", path};
+    ASSERT_EQ(run_command(arguments).code, 0);
+    const Shape shape = read_hf_config(path).shape;
+    const auto plan =
+        json_of({"plan", "125M", "--style", format == std::string("hf-gpt2") ? "gpt2" : "llama"});
+    EXPECT_EQ(count_parameters(shape).total(),
+              plan["recommendation"]["parameters"]["total"].get<std::int64_t>());
+  }
+  EXPECT_NE(run_command({"plan", "125M", "--emit", "megatron"}).out.find("--num-layers 25"),
+            std::string::npos);
+  EXPECT_NE(run_command({"plan", "125M", "--emit", "nanogpt"}).out.find("n_layer = 25"),
+            std::string::npos);
+}
+
+TEST(ShapeCommand, JsonCountsGpt3) {
+  const auto shape = json_of({"shape", "96x12288", "--heads", "96"});
+  EXPECT_EQ(shape["params"]["paper_12Ld2"].get<std::int64_t>(), 12LL * 96 * 12288 * 12288);
+  EXPECT_GT(shape["params"]["total"].get<std::int64_t>(),
+            shape["params"]["non_embedding"].get<std::int64_t>());
+  EXPECT_GT(shape["flops"]["train_per_token"].get<double>(), 1e12);
+  EXPECT_EQ(shape["kv_bytes_per_token"].get<std::int64_t>(), 2LL * 96 * 12288 * 2);
+  const std::string text = run_command({"shape", "96x12288", "--heads", "96"}).out;
+  EXPECT_NE(text.find("16 layers deeper than the law"), std::string::npos);
+}
+
+TEST(ShapeCommand, BloombergsWidthAppears) {
+  const auto shape = json_of({"shape", "BloombergGPT-50B"});
+  EXPECT_NEAR(shape["levine"]["transition_width"].get<double>(), 7510, 0.5);
+  EXPECT_NE(run_command({"shape", "bloomberggpt"}).out.find("7510"), std::string::npos);
+}
+
+TEST(ShapeCommand, NonsenseGetsOneLineAndTheRightCode) {
+  const std::string broken = testing::TempDir() + "broken.json";
+  std::ofstream(broken) << "{ \"model_type\": ";
+  expect_refused({"shape"}, 2);
+  expect_refused({"shape", "12x768", "--heads", "7"}, 2);
+  expect_refused({"shape", "12x768", "--heads", "-7"}, 2);
+  expect_refused({"shape", broken}, 3);
+  expect_refused({"shape", "missing/config.json"}, 3);
+  expect_refused({"shape", "no-such-model"}, 2);
+  expect_refused({"shape", "Mixtral-8x7B-v0.1"}, 2);
+  expect_refused({"shape", "gpt2", "--heads", "4"}, 2);
+  expect_refused({"shape", "12x768", "--conventions", "lama"}, 2);
+  EXPECT_EQ(run_command({"shape", "list", "qwen"}).code, 0);
+  EXPECT_EQ(json_of({"shape", "list"})["shapes"].size(), 286u);
+}
+
+TEST(BoundsCommand, JsonHasTheFieldsScriptsRelyOn) {
+  const auto bounds = json_of(
+      {"bounds", "--layers", "6", "--width", "1000", "--heads", "16", "--match-depth", "2,3"});
+  EXPECT_EQ(bounds["regime"], "depth-efficient");
+  EXPECT_NEAR(bounds["log3_lower"].get<double>(), 133.01, 0.01);
+  EXPECT_GT(bounds["log3_upper"].get<double>(), bounds["log3_lower"].get<double>());
+  EXPECT_NEAR(bounds["log3_rmax"].get<double>(), 1474.7, 0.1);
+  EXPECT_NEAR(bounds["match"][0]["width_printed"].get<double>(), 7.3e15, 0.1e15);
+  EXPECT_NEAR(bounds["match"][1]["width_multiset"].get<double>(), 1.95e5, 0.01e5);
+  EXPECT_EQ(json_of({"bounds", "--layers", "7", "--width", "8"})["printed_upper_below_rmax"], true);
+}
+
+}  // namespace
+}  // namespace fathom
