@@ -80,6 +80,12 @@ std::string interval_text(const std::optional<Interval>& interval) {
                      format_significant(interval->high, 2));
 }
 
+/// Whole depths inside the band.
+std::string band_text(const std::optional<Interval>& band) {
+  if (!band) return "";
+  return fmt::format("{:.0f}–{:.0f}", std::ceil(band->low), std::floor(band->high));
+}
+
 void print_laws(Session& session, const Plan& plan) {
   session.out << "\n  All laws at this budget\n";
   Table table({{"law"},
@@ -94,7 +100,7 @@ void print_laws(Session& session, const Plan& plan) {
     table.add_row({row.info.title, fmt::format("{:.1f}", row.optimum.layers),
                    fmt::format("{:.0f}", row.optimum.width),
                    fmt::format("{:.0f}", row.optimum.width / row.optimum.layers),
-                   interval_text(row.optimum.layers_interval), interval_text(row.band),
+                   interval_text(row.optimum.layers_interval), band_text(row.band),
                    format_percent(row.penalty), to_string(row.evidence)});
   }
   session.out << table.render(session.terminal);

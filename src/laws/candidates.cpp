@@ -59,6 +59,7 @@ std::vector<Shape> lattice(const Budget& budget, const ShapeRequest& base,
     target.layers = (budget.parameters() - budget.parameters_of(0, width)) /
                     (budget.block_coefficient() * width * width);
     target.budget = budget.parameters();
+    target.widths_each_side = 1;
     target.count = [&](const Shape& shape) { return held_count(shape, budget); };
     if (target.layers >= 1) {
       try {

@@ -37,12 +37,15 @@ Statement band_statement(const Plan& plan) {
   const double size = plan.budget.block_parameters_at(plan.best_layers);
   const Evidence evidence =
       size >= data.low && size <= data.high ? Evidence::fitted : Evidence::extrapolated;
-  return {
-      evidence,
-      fmt::format("between {:.0f} and {:.0f} layers the loss stays within {:.2g} % of the best "
-                  "({}, {} tokens)",
-                  std::ceil(plan.band.low), std::floor(plan.band.high),
-                  100 * plan.request.tolerance, plan.loss_law.title, format_count(plan.tokens))};
+  const PenaltyPoint& shallow = plan.curve.front();
+  const PenaltyPoint& deep = plan.curve.back();
+  return {evidence,
+          fmt::format(
+              "between {:.0f} and {:.0f} layers the loss stays within {:.2g} % of the best; "
+              "{:.0f} layers cost {}, {:.0f} cost {} ({}, {} tokens)",
+              std::ceil(plan.band.low), std::floor(plan.band.high), 100 * plan.request.tolerance,
+              shallow.layers, format_percent(shallow.penalty, 1), deep.layers,
+              format_percent(deep.penalty, 1), plan.loss_law.title, format_count(plan.tokens))};
 }
 
 Statement regime_statement(const Plan& plan) {

@@ -11,26 +11,49 @@
 namespace fathom {
 namespace {
 
-constexpr int kWidthsEachSide = 6;
 constexpr double kOddHeadsCost = 0.03;
+constexpr double kSmallHeadCost = 0.1;    // per halving below the usual head size
+constexpr double kLargeHeadWidth = 1536;  // 128 from here on, 64 below: usual_head_size
 
-/// Head size for a width under the rules; 0 when the width does not fit them.
-std::int64_t head_size_for(std::int64_t width, const RoundingRules& rules) {
-  std::int64_t size = rules.head_size > 0 ? rules.head_size : usual_head_size(width);
-  if (width % size != 0) return 0;
-  // More tensor-parallel ranks than heads of the usual size: take smaller heads.
-  while (rules.head_size == 0 && size > 16 && (width / size) % rules.tensor_parallel != 0) {
-    size /= 2;
+/// Head sizes to try: the one asked for, or the usual one and its halves, each with what a smaller
+/// head than usual is held to cost.
+struct HeadChoice {
+  std::int64_t size;
+  double cost;
+};
+
+std::vector<HeadChoice> head_choices(double width, const ShapeRequest& base,
+                                     const RoundingRules& rules) {
+  if (rules.head_size > 0) return {{rules.head_size, 0}};
+  const std::int64_t usual = width >= kLargeHeadWidth ? 128 : 64;
+  // Smaller heads only buy finer widths where the usual ones would force large steps.
+  const bool coarse =
+      static_cast<double>(usual * rules.tensor_parallel * base.kv_group) > width / 4;
+  if (!coarse) return {{usual, 0}};
+  std::vector<HeadChoice> choices;
+  double cost = 0;
+  for (std::int64_t size = usual; size >= 16; size /= 2) {
+    choices.push_back({size, cost});
+    cost += kSmallHeadCost;
   }
-  return (width / size) % rules.tensor_parallel == 0 ? size : 0;
+  return choices;
 }
 
-ShapeRequest candidate_request(const ShapeRequest& base, std::int64_t width,
+/// Widths must be a multiple of this: the friendly multiple, whole heads, and heads that split over
+/// the tensor-parallel devices together with their groups.
+std::int64_t width_unit(double width, std::int64_t head_size, const ShapeRequest& base,
+                        const RoundingRules& rules) {
+  const std::int64_t friendly =
+      rules.width_multiple > 0 ? rules.width_multiple : friendly_width_multiple(width);
+  return std::lcm(friendly, head_size * rules.tensor_parallel * base.kv_group);
+}
+
+ShapeRequest candidate_request(const ShapeRequest& base, std::int64_t width, std::int64_t head_size,
                                const RoundingRules& rules) {
   ShapeRequest request = base;
   request.width = width;
-  request.head_size = head_size_for(width, rules);
-  request.heads = request.head_size > 0 ? width / request.head_size : 0;
+  request.head_size = head_size;
+  request.heads = width / head_size;
   request.ffn = feed_forward_width(request, rules.tensor_parallel);
   return request;
 }
@@ -63,50 +86,45 @@ std::int64_t round_vocab(std::int64_t vocab, std::int64_t tensor_parallel) {
 
 Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
                         const RoundingRules& rules) {
-  std::int64_t unit =
-      rules.width_multiple > 0 ? rules.width_multiple : friendly_width_multiple(target.width);
-  if (rules.head_size > 0) unit = std::lcm(unit, rules.head_size);
-  if (rules.tensor_parallel > 1) unit = std::lcm(unit, 16 * rules.tensor_parallel);
-
   std::optional<Shape> best;
   double best_cost = 0;
-  const std::int64_t middle = std::llround(target.width / static_cast<double>(unit));
-  for (std::int64_t step = middle - kWidthsEachSide; step <= middle + kWidthsEachSide; ++step) {
-    if (step < 1) continue;
-    ShapeRequest request = candidate_request(base, step * unit, rules);
-    if (request.head_size == 0) continue;
-    const std::int64_t kv_heads =
-        request.kv_heads > 0 ? request.kv_heads : request.heads / request.kv_group;
-    if (kv_heads < 1 || request.heads % kv_heads != 0 || request.heads % request.kv_group != 0 ||
-        kv_heads % rules.tensor_parallel != 0) {
-      continue;
+  const auto consider = [&](const Shape& shape, double head_cost) {
+    const double layers = static_cast<double>(shape.layers);
+    const double off_budget = std::fabs(std::log(target.count(shape) / target.budget));
+    const double off_depth = std::fabs(std::log(layers / target.layers));
+    // An odd number of heads can be split over no even number of devices.
+    const double awkward = shape.heads > 1 && shape.heads % 2 == 1 ? kOddHeadsCost : 0;
+    const double cost = off_budget + 0.5 * off_depth + awkward + head_cost;
+    if (!best || cost < best_cost) {
+      best = shape;
+      best_cost = cost;
     }
-    // Depth that meets the budget at this width, from the count of one and of two layers.
-    request.layers = 1;
-    const double one = target.count(complete(request));
-    request.layers = 2;
-    const double per_layer = target.count(complete(request)) - one;
-    const double wanted = 1 + (target.budget - one) / per_layer;
-    for (const std::int64_t layers : depth_candidates(std::max(wanted, 1.0), rules)) {
-      request.layers = layers;
-      const Shape shape = complete(request);
-      const double off_budget = std::fabs(std::log(target.count(shape) / target.budget));
-      const double off_depth = std::fabs(std::log(static_cast<double>(layers) / target.layers));
-      // An odd number of heads can be split over no even number of devices.
-      const double awkward = shape.heads > 1 && shape.heads % 2 == 1 ? kOddHeadsCost : 0;
-      const double cost = off_budget + 0.5 * off_depth + awkward;
-      if (!best || cost < best_cost) {
-        best = shape;
-        best_cost = cost;
+  };
+
+  for (const HeadChoice& head : head_choices(target.width, base, rules)) {
+    const std::int64_t unit = width_unit(target.width, head.size, base, rules);
+    const std::int64_t middle = std::llround(target.width / static_cast<double>(unit));
+    for (std::int64_t step = std::max<std::int64_t>(1, middle - target.widths_each_side);
+         step <= std::max<std::int64_t>(1, middle + target.widths_each_side); ++step) {
+      ShapeRequest request = candidate_request(base, step * unit, head.size, rules);
+      if (request.kv_heads > 0 && request.heads % request.kv_heads != 0) continue;
+      // Depth that meets the budget at this width, from the count of one and of two layers.
+      request.layers = 1;
+      const double one = target.count(complete(request));
+      request.layers = 2;
+      const double per_layer = target.count(complete(request)) - one;
+      const double wanted = std::max(1.0, 1 + (target.budget - one) / per_layer);
+      for (const std::int64_t layers : depth_candidates(wanted, rules)) {
+        request.layers = layers;
+        consider(complete(request), head.cost);
       }
     }
   }
   if (!best) {
     throw ConfigError(
-        fmt::format("no width near {:.0f} is a multiple of {} with heads divisible by {}; relax "
-                    "--width-multiple, "
-                    "--head-size or --tensor-parallel",
-                    target.width, unit, rules.tensor_parallel));
+        fmt::format("no width near {:.0f} keeps the rules; relax --width-multiple, --head-size or "
+                    "--kv-group",
+                    target.width));
   }
   return *best;
 }

@@ -25,6 +25,7 @@ struct RoundingTarget {
   double layers = 0;
   double width = 0;
   double budget = 0;
+  std::int64_t widths_each_side = 6;  // of the target width, in steps of the width multiple
   /// The count the budget is in, for a candidate.
   std::function<double(const Shape&)> count;
 };
@@ -33,7 +34,8 @@ std::int64_t friendly_width_multiple(double width);
 std::int64_t round_vocab(std::int64_t vocab, std::int64_t tensor_parallel);
 
 /// The candidate nearest the target: budget error counts fully, leaving the target depth half,
-/// both in logarithms; an odd number of heads counts as 3 %. `base` carries everything that is not
+/// both in logarithms; an odd number of heads counts as 3 %,
+/// each halving of the usual head size as 10 %. `base` carries everything that is not
 /// layers, width, heads and ffn. ConfigError when no width fits the rules.
 Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
                         const RoundingRules& rules);
