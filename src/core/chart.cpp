@@ -63,9 +63,11 @@ std::vector<std::vector<int>> plot(const Chart& chart, const Scale& scale) {
       previous = -1;
       continue;
     }
-    const int from = previous < 0 ? row : std::min(row, previous + (previous < row ? 1 : -1));
-    const int to = previous < 0 ? row : std::max(row, previous + (previous < row ? 1 : -1));
-    for (int r = std::min(from, row); r <= std::max(to, row); ++r) {
+    // Join to the neighbouring column without repeating its dot.
+    const int start = previous < 0 || previous == row ? row
+                      : previous < row                ? previous + 1
+                                                      : previous - 1;
+    for (int r = std::min(start, row); r <= std::max(start, row); ++r) {
       if (r < 0 || r >= dot_rows) continue;
       cells[static_cast<std::size_t>(r / 4)][static_cast<std::size_t>(column / 2)] |=
           kDotBits[r % 4][column % 2];
@@ -125,6 +127,7 @@ std::string render_chart(const Chart& chart, const Terminal& terminal) {
     for (const int mask : cells[row]) {
       text += mask == 0 ? std::string(" ") : terminal.unicode ? utf8(0x2800 + mask) : "*";
     }
+    text.erase(text.find_last_not_of(' ') + 1);
     text += "\n";
   }
   const std::string margin(label_width + 4, ' ');
