@@ -5,7 +5,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <regex>
+#include <optional>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -69,6 +69,19 @@ const std::map<std::string, Conventions>& all_conventions() {
     return entries;
   }();
   return table;
+}
+
+/// "96x12288", "96X12288" or "96×12288" in two parts of digits.
+std::optional<std::pair<std::string, std::string>> split_depth_by_width(const std::string& text) {
+  const std::size_t first = text.find_first_not_of("0123456789");
+  if (first == 0 || first == std::string::npos) return std::nullopt;
+  for (const std::string_view sign : {"x", "X", "×"}) {
+    if (text.compare(first, sign.size(), sign) != 0) continue;
+    const std::string width = text.substr(first + sign.size());
+    if (width.empty() || width.find_first_not_of("0123456789") != std::string::npos) break;
+    return std::pair{text.substr(0, first), width};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -168,19 +181,15 @@ void validate(const Shape& shape) {
 }
 
 bool looks_like_depth_by_width(const std::string& text) {
-  static const std::regex pattern(R"(^\d+\s*(x|X|×)\s*\d+$)");
-  return std::regex_match(text, pattern);
+  return split_depth_by_width(text).has_value();
 }
 
 ShapeRequest parse_depth_by_width(const std::string& text) {
-  static const std::regex pattern(R"(^(\d+)\s*(?:x|X|×)\s*(\d+)$)");
-  std::smatch match;
-  if (!std::regex_match(text, match, pattern)) {
-    throw ConfigError(fmt::format("'{}' is not LAYERSxWIDTH, like 96x12288", text));
-  }
+  const auto parts = split_depth_by_width(text);
+  if (!parts) throw ConfigError(fmt::format("'{}' is not LAYERSxWIDTH, like 96x12288", text));
   ShapeRequest request;
-  request.layers = parse_whole(match[1].str(), "layers");
-  request.width = parse_whole(match[2].str(), "width");
+  request.layers = parse_whole(parts->first, "layers");
+  request.width = parse_whole(parts->second, "width");
   return request;
 }
 
