@@ -1,13 +1,12 @@
 #include "core/files.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 
+#include "core/atomic_file.h"
 #include "core/error.h"
 
 namespace fathom {
@@ -36,28 +35,9 @@ std::string read_text_file(const fs::path& path, std::size_t limit_bytes) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path.string(), getpid());
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  const auto fail = [&](const char* doing) {
-    const int code = errno;
-    if (file >= 0) close(file);
-    unlink(temporary.c_str());
-    throw DataError(fmt::format("{}: {}: {}", path.string(), doing, std::strerror(code)));
-  };
-  if (file < 0) fail("cannot create");
-  for (std::size_t done = 0; done < content.size();) {
-    const ssize_t count = write(file, content.data() + done, content.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail("cannot write");
-    done += static_cast<std::size_t>(count);
-  }
-  if (fsync(file) != 0) fail("cannot sync");
-  close(file);
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    const int code = errno;
-    unlink(temporary.c_str());
-    throw DataError(fmt::format("{}: cannot rename: {}", path.string(), std::strerror(code)));
-  }
+  AtomicFile file(path);
+  file.write(content);
+  file.commit();
 }
 
 }  // namespace fathom

@@ -1,0 +1,69 @@
+#include "core/atomic_file.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/hash.h"
+#include "core/mapped_file.h"
+#include "scratch_folder.h"
+
+namespace fathom {
+namespace {
+
+TEST(AtomicFile, AppearsOnlyAtCommit) {
+  const ScratchFolder folder;
+  const auto path = folder.write("a", "old");
+  {
+    AtomicFile file(path);
+    file.write("half");
+  }
+  EXPECT_EQ(file_bytes(path), "old");
+  const std::string large(3 << 20, 'x');  // larger than the buffer
+  AtomicFile file(path);
+  file.write("0000");
+  file.write(large);
+  file.write("end");
+  file.rewrite(0, "1234", 4);
+  EXPECT_EQ(file.size(), 4 + large.size() + 3);
+  EXPECT_EQ(file_bytes(path), "old");
+  file.commit();
+  EXPECT_EQ(file_bytes(path), "1234" + large + "end");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(AtomicFile, NamesWhatCannotBeCreated) {
+  const ScratchFolder folder;
+  EXPECT_THROW(AtomicFile(folder / "none" / "file"), DataError);
+  EXPECT_THROW(write_file_atomically(folder / "none" / "file", "x"), DataError);
+}
+
+TEST(MappedFile, ReadsFilesAndRefusesOtherThings) {
+  const ScratchFolder folder;
+  const MappedFile file(folder.write("a", "abc"));
+  ASSERT_EQ(file.bytes().size(), 3u);
+  EXPECT_EQ(static_cast<char>(file.bytes()[2]), 'c');
+  EXPECT_TRUE(MappedFile(folder.write("empty", "")).bytes().empty());
+  EXPECT_THROW(MappedFile(folder / "missing"), DataError);
+  EXPECT_THROW(MappedFile(folder.path()), DataError);
+  EXPECT_THROW(MappedFile("/dev/null"), DataError);
+}
+
+TEST(Hash, DependsOnBytesAndNotOnPieces) {
+  Hasher pieces;
+  pieces.add("ab");
+  pieces.add("");
+  pieces.add("c");
+  EXPECT_EQ(pieces.value(), hash_bytes("abc"));
+  // XXH3_128bits of the empty input with seed 0, from the algorithm's published test vectors.
+  EXPECT_EQ(hash_bytes("").hex(), "99aa06d3014798d86001c324468d497f");
+  Hasher first, second;
+  first.add_field("ab");
+  first.add_field("c");
+  second.add_field("a");
+  second.add_field("bc");
+  EXPECT_NE(first.value(), second.value());
+}
+
+}  // namespace
+}  // namespace fathom
