@@ -1,0 +1,265 @@
+#include "data/corpus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "core/utf8.h"
+#include "data/byte_source.h"
+
+namespace fathom::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kPieceBytes = 1 << 20;
+constexpr std::size_t kLineBytes = 64 << 10;
+constexpr std::size_t kBlockBytes = 16 << 10;
+
+const std::vector<std::string> kKindNames{"auto",  "file",   "titles",   "paragraphs",
+                                          "lines", "blocks", "separator"};
+
+std::string_view without_line_end(std::string_view line) {
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+/// "= Title =", but not "= = Section = =" nor "== Section ==".
+bool is_title(std::string_view line) {
+  line = without_line_end(line);
+  while (line.starts_with(' ')) line.remove_prefix(1);
+  while (line.ends_with(' ')) line.remove_suffix(1);
+  return line.size() >= 5 && line.starts_with("= ") && line.ends_with(" =") && line[2] != '=';
+}
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+/// Where to cut a line longer than kLineBytes: before its last blank, else between characters.
+std::size_t cut_long_line(std::string_view text) {
+  const std::size_t blank = text.substr(0, kLineBytes).rfind(' ');
+  if (blank != std::string_view::npos && blank > 0) return blank;
+  return utf8_boundary(text, kLineBytes);
+}
+
+/// Lines of a source, in fragments of at most kLineBytes.
+class LineReader {
+ public:
+  explicit LineReader(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
+
+  /// The next fragment, valid until the next call; empty at the end. A fragment that does not end
+  /// the line lacks the line end.
+  std::string_view next() {
+    begin_ += taken_;
+    taken_ = look().size();
+    return {buffer_.data() + begin_, taken_};
+  }
+  /// The fragment that next() will return; only before the first next().
+  std::string_view peek() { return look(); }
+  std::uint64_t consumed() const { return source_->consumed(); }
+
+ private:
+  std::string_view look() {
+    std::string_view ahead(buffer_.data() + begin_, end_ - begin_);
+    std::size_t line_end = find_line_end(ahead);
+    if (line_end == std::string_view::npos && ahead.size() <= kLineBytes && !ended_) {
+      fill();
+      ahead = {buffer_.data() + begin_, end_ - begin_};
+      line_end = find_line_end(ahead);
+    }
+    if (line_end != std::string_view::npos) return ahead.substr(0, line_end + 1);
+    return ahead.size() <= kLineBytes ? ahead : ahead.substr(0, cut_long_line(ahead));
+  }
+  static std::size_t find_line_end(std::string_view ahead) {
+    return ahead.substr(0, kLineBytes).find('\n');
+  }
+  /// Moves what is left to the front and reads until more than kLineBytes are there.
+  void fill() {
+    if (buffer_.empty()) buffer_.resize(8 * kLineBytes);
+    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+    while (!ended_ && end_ < buffer_.size()) {
+      const std::size_t count = source_->read(std::span(buffer_).subspan(end_));
+      ended_ = count == 0;
+      end_ += count;
+      if (end_ > kLineBytes) break;
+    }
+  }
+
+  std::unique_ptr<ByteSource> source_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t taken_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+const std::vector<std::string>& document_kind_names() { return kKindNames; }
+
+DocumentKind parse_document_kind(const std::string& name) {
+  const auto found = std::ranges::find(kKindNames, name);
+  if (found == kKindNames.end()) {
+    throw ConfigError(fmt::format("document rule '{}' is not known.{} Choose from: {}", name,
+                                  did_you_mean(name, kKindNames), join(kKindNames, ", ")));
+  }
+  return static_cast<DocumentKind>(found - kKindNames.begin());
+}
+
+std::string to_string(DocumentKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+/// Cuts one file into documents and those into pieces.
+class CorpusReader::Document {
+ public:
+  Document(const File& file, const DocumentRule& rule)
+      : name_(file.path == "-" ? "standard input" : file.path.string()),
+        split_(file.split),
+        rule_(rule),
+        lines_(open_byte_source(file.path)) {
+    if (rule_.kind == DocumentKind::automatic) {
+      rule_.kind = file.in_folder             ? DocumentKind::file
+                   : is_title(lines_.peek()) ? DocumentKind::titles
+                                             : DocumentKind::blocks;
+    }
+  }
+
+  bool next(Piece& piece) {
+    piece = {};
+    piece.origin = name_;
+    piece.offset = offset_;
+    piece.split = split_;
+    piece.begins_document = document_bytes_ == 0;
+    piece.end_token = rule_.kind != DocumentKind::blocks;
+    for (;;) {
+      const std::string_view line = pending_.empty() ? lines_.next() : pending_;
+      if (line.empty()) break;
+      if (pending_.empty() && is_separator(line)) {
+        offset_ += line.size();
+        previous_ended_ = true;
+        if (document_bytes_ > 0) break;
+        piece.offset = offset_;
+        continue;
+      }
+      if (document_bytes_ > 0 && pending_.empty() && begins_document(line)) {
+        pending_ = line;
+        break;
+      }
+      if (piece.text.size() + line.size() > kPieceBytes) {
+        pending_ = line;
+        return true;
+      }
+      take(line, piece);
+    }
+    if (piece.text.empty() && document_bytes_ == 0) return false;
+    piece.ends_document = true;
+    document_bytes_ = 0;
+    return true;
+  }
+  std::uint64_t consumed() const { return lines_.consumed(); }
+
+ private:
+  void take(std::string_view line, Piece& piece) {
+    piece.text += line;
+    offset_ += line.size();
+    document_bytes_ += line.size();
+    previous_ended_ = line.ends_with('\n');
+    previous_blank_ = previous_ended_ && is_blank(line);
+    pending_ = {};
+  }
+  bool is_separator(std::string_view line) const {
+    return rule_.kind == DocumentKind::separator && previous_ended_ &&
+           without_line_end(line) == rule_.separator;
+  }
+  bool begins_document(std::string_view line) const {
+    switch (rule_.kind) {
+      case DocumentKind::titles:
+        return previous_blank_ && is_title(line);
+      case DocumentKind::paragraphs:
+        return previous_blank_ && !is_blank(line);
+      case DocumentKind::lines:
+        return previous_ended_;
+      case DocumentKind::blocks:
+        return document_bytes_ >= kBlockBytes;
+      default:
+        return false;
+    }
+  }
+
+  std::string name_;
+  std::optional<Split> split_;
+  DocumentRule rule_;
+  LineReader lines_;
+  std::string_view pending_;  // a line looked at but not yet taken
+  std::uint64_t offset_ = 0;
+  std::uint64_t document_bytes_ = 0;
+  bool previous_ended_ = true;
+  bool previous_blank_ = true;
+};
+
+CorpusReader::CorpusReader(std::vector<CorpusSource> sources, DocumentRule rule)
+    : rule_(std::move(rule)) {
+  bool known = true;
+  try {
+    for (const CorpusSource& source : sources) known &= add_source(source);
+    for (const File& file : files_) total_bytes_ += known ? fs::file_size(file.path) : 0;
+  } catch (const fs::filesystem_error& error) {
+    throw DataError(fmt::format("{}: {}", error.path1().string(), error.code().message()));
+  }
+}
+
+/// Lists the source's files; false when their sizes cannot be known beforehand.
+bool CorpusReader::add_source(const CorpusSource& source) {
+  if (source.path == "-") {
+    files_.push_back({source.path, source.split, false});
+    return false;
+  }
+  const fs::file_status status = fs::status(source.path);
+  if (!fs::exists(status)) {
+    throw DataError(fmt::format("{}: no such file or folder", source.path.string()));
+  }
+  if (!fs::is_directory(status)) {
+    files_.push_back({source.path, source.split, false});
+    return fs::is_regular_file(status);
+  }
+  const std::size_t before = files_.size();
+  for (auto walk = fs::recursive_directory_iterator(source.path); walk != fs::end(walk); ++walk) {
+    const bool hidden = walk->path().filename().string().starts_with('.');
+    if (hidden && walk->is_directory()) walk.disable_recursion_pending();
+    if (!hidden && walk->is_regular_file()) files_.push_back({walk->path(), source.split, true});
+  }
+  if (files_.size() == before) {
+    throw DataError(fmt::format("{}: this folder holds no file", source.path.string()));
+  }
+  std::sort(files_.begin() + static_cast<std::ptrdiff_t>(before), files_.end(),
+            [](const File& a, const File& b) { return a.path.native() < b.path.native(); });
+  return true;
+}
+
+CorpusReader::~CorpusReader() = default;
+
+bool CorpusReader::next(Piece& piece) {
+  for (;;) {
+    if (!current_) {
+      if (next_file_ == files_.size()) return false;
+      current_ = std::make_unique<Document>(files_[next_file_++], rule_);
+    }
+    if (current_->next(piece)) return true;
+    finished_bytes_ += current_->consumed();
+    current_.reset();
+  }
+}
+
+std::uint64_t CorpusReader::consumed_bytes() const {
+  return finished_bytes_ + (current_ ? current_->consumed() : 0);
+}
+
+}  // namespace fathom::data

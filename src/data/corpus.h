@@ -1,0 +1,89 @@
+// A corpus as a stream of documents.
+//
+// Sources are read in order; a folder is its regular files, sorted by path, hidden ones left out.
+// How a source falls into documents is the DocumentRule. Every byte of the input belongs to exactly
+// one document (lines equal to a separator excepted), so concatenating the documents gives the
+// input back. Documents without a byte do not count.
+//
+// A document may be larger than memory: it comes in pieces of about 1 MiB that end at a line end,
+// or, inside a line longer than 64 KiB, before a blank or at least between two characters. Where
+// pieces end depends on the document's text alone. Memory: two pieces.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/split.h"
+
+namespace fathom::data {
+
+enum class DocumentKind {
+  automatic,   // `file` inside a folder; else `titles` if the first line is a title, else `blocks`
+  file,        // one source file is one document
+  titles,      // "= Title =" on a line of its own, first or after a blank line, begins a document
+  paragraphs,  // a blank line ends a document
+  lines,       // each line is a document
+  blocks,      // 16 KiB or more, up to the next line end; no end-of-document token
+  separator,   // a line equal to a given text ends a document and is dropped
+};
+
+struct DocumentRule {
+  DocumentKind kind = DocumentKind::automatic;
+  std::string separator;
+};
+
+const std::vector<std::string>& document_kind_names();
+DocumentKind parse_document_kind(const std::string& name);
+std::string to_string(DocumentKind kind);
+
+struct CorpusSource {
+  std::filesystem::path path;  // file, folder or "-"
+  /// Where all its documents go; by hash when absent.
+  std::optional<Split> split;
+};
+
+struct Piece {
+  std::string text;
+  std::string origin;        // the file, for messages
+  std::uint64_t offset = 0;  // of text in the unpacked file
+  std::optional<Split> split;
+  bool begins_document = false;
+  bool ends_document = false;
+  bool end_token = true;  // false under DocumentKind::blocks
+};
+
+class CorpusReader {
+ public:
+  /// DataError when a source does not exist or a folder holds no file.
+  CorpusReader(std::vector<CorpusSource> sources, DocumentRule rule);
+  ~CorpusReader();
+
+  /// The next piece, or false at the end of the corpus.
+  bool next(Piece& piece);
+
+  /// Bytes of the input files read so far and in all (0 when unknown, as for standard input).
+  std::uint64_t consumed_bytes() const;
+  std::uint64_t total_bytes() const { return total_bytes_; }
+
+ private:
+  class Document;
+  struct File {
+    std::filesystem::path path;
+    std::optional<Split> split;
+    bool in_folder;
+  };
+  bool add_source(const CorpusSource& source);
+
+  std::vector<File> files_;
+  DocumentRule rule_;
+  std::size_t next_file_ = 0;
+  std::uint64_t finished_bytes_ = 0;
+  std::uint64_t total_bytes_ = 0;
+  std::unique_ptr<Document> current_;
+};
+
+}  // namespace fathom::data

@@ -1,0 +1,31 @@
+#include "data/split.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/hash.h"
+#include "core/random.h"
+
+namespace fathom::data {
+
+std::string to_string(Split split) {
+  constexpr std::array<const char*, 3> kNames{"train", "valid", "test"};
+  return kNames[static_cast<std::size_t>(split)];
+}
+
+void check(const SplitRule& rule) {
+  if (!(rule.valid >= 0) || !(rule.test >= 0) || !(rule.valid + rule.test < 1)) {
+    throw ConfigError(fmt::format(
+        "the valid and test shares must not be negative and leave something for training: {} + {}",
+        rule.valid, rule.test));
+  }
+}
+
+Split split_of(std::string_view head, const SplitRule& rule) {
+  const Hash128 hash = hash_bytes(head.substr(0, kSplitHeadBytes));
+  const double u = RandomStream(rule.seed, hash.high).uniform(hash.low);
+  if (u < rule.valid) return Split::valid;
+  return u < rule.valid + rule.test ? Split::test : Split::train;
+}
+
+}  // namespace fathom::data
