@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/utf8.h"
+
 namespace fathom {
 namespace {
 
@@ -60,6 +62,15 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   return fmt::format("{}", fmt::join(parts, separator));
+}
+
+std::string printable(std::string_view text) {
+  constexpr std::size_t kLimit = 80;
+  std::string result(text.substr(0, utf8_boundary(text, kLimit)));
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text.size() > kLimit ? result + "..." : result;
 }
 
 std::string to_lower(std::string_view text) {

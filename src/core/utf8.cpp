@@ -7,7 +7,9 @@ unsigned byte_at(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]);
 }
 
-bool is_continuation(unsigned byte) { return (byte & 0xC0u) == 0x80u; }
+bool is_continuation(unsigned byte) {
+  return (byte & 0xC0u) == 0x80u;
+}
 
 }  // namespace
 

@@ -144,7 +144,8 @@ class BpeEncoder : public Encoder {
   }
   static bool is_special(std::string_view text, std::size_t at) {
     const char c = text[at];
-    return c == '\n' || c == '\0' || (c == kBlankMark[0] && text.substr(at).starts_with(kBlankMark));
+    return c == '\n' || c == '\0' ||
+           (c == kBlankMark[0] && text.substr(at).starts_with(kBlankMark));
   }
   static std::size_t special_length(std::string_view text, std::size_t at) {
     return text[at] == kBlankMark[0] ? kBlankMark.size() : 1;

@@ -85,9 +85,7 @@ class PackedSource : public ByteSource {
   std::uint64_t consumed() const override { return packed_->consumed(); }
 
  protected:
-  std::span<char> next_input() {
-    return std::span(buffer_).first(packed_->read(buffer_));
-  }
+  std::span<char> next_input() { return std::span(buffer_).first(packed_->read(buffer_)); }
   [[noreturn]] void fail(std::string_view what) const {
     throw DataError(fmt::format("{}: {}", packed_->name(), what));
   }
@@ -195,9 +193,10 @@ std::unique_ptr<ByteSource> open_byte_source(const std::filesystem::path& path) 
   }
   if (head.starts_with("\x28\xB5\x2F\xFD"sv)) return std::make_unique<ZstdSource>(std::move(plain));
   if (head.starts_with("\x1F\x8B"sv) || head.starts_with("PK\x03\x04"sv)) {
-    throw DataError(fmt::format("{}: gzip and zip are not read; pipe it: zcat FILE | fathom data "
-                                "prepare -",
-                                name));
+    throw DataError(
+        fmt::format("{}: gzip and zip are not read; pipe it: zcat FILE | fathom data "
+                    "prepare -",
+                    name));
   }
   return plain;
 }

@@ -104,7 +104,9 @@ class LineReader {
 
 }  // namespace
 
-const std::vector<std::string>& document_kind_names() { return kKindNames; }
+const std::vector<std::string>& document_kind_names() {
+  return kKindNames;
+}
 
 DocumentKind parse_document_kind(const std::string& name) {
   const auto found = std::ranges::find(kKindNames, name);
@@ -115,7 +117,9 @@ DocumentKind parse_document_kind(const std::string& name) {
   return static_cast<DocumentKind>(found - kKindNames.begin());
 }
 
-std::string to_string(DocumentKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+std::string to_string(DocumentKind kind) {
+  return kKindNames[static_cast<std::size_t>(kind)];
+}
 
 /// Cuts one file into documents and those into pieces.
 class CorpusReader::Document {
@@ -126,7 +130,7 @@ class CorpusReader::Document {
         rule_(rule),
         lines_(open_byte_source(file.path)) {
     if (rule_.kind == DocumentKind::automatic) {
-      rule_.kind = file.in_folder             ? DocumentKind::file
+      rule_.kind = file.in_folder            ? DocumentKind::file
                    : is_title(lines_.peek()) ? DocumentKind::titles
                                              : DocumentKind::blocks;
     }

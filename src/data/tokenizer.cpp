@@ -52,9 +52,7 @@ class CharTokenizer : public Tokenizer {
     }
   }
 
-  std::unique_ptr<Encoder> encoder() const override {
-    return std::make_unique<CharEncoder>(*this);
-  }
+  std::unique_ptr<Encoder> encoder() const override { return std::make_unique<CharEncoder>(*this); }
   void save(const std::filesystem::path& folder) const override {
     std::string alphabet;
     for (std::uint64_t id = 0; id + 1 < vocabulary(); ++id) {
@@ -74,15 +72,17 @@ class CharTokenizer : public Tokenizer {
         const std::size_t start = at;
         const std::int32_t code_point = next_code_point(text, at);
         if (code_point < 0) {
-          throw DataError(fmt::format("byte {}: not valid UTF-8; the bytes tokenizer takes any "
-                                      "bytes",
-                                      start));
+          throw DataError(
+              fmt::format("byte {}: not valid UTF-8; the bytes tokenizer takes any "
+                          "bytes",
+                          start));
         }
         const auto found = owner_.ids_.find(code_point);
         if (found == owner_.ids_.end()) {
-          throw DataError(fmt::format("byte {}: the character U+{:04X} is not in the tokenizer's "
-                                      "alphabet",
-                                      start, code_point));
+          throw DataError(
+              fmt::format("byte {}: the character U+{:04X} is not in the tokenizer's "
+                          "alphabet",
+                          start, code_point));
         }
         ids.push_back(found->second);
       }
@@ -152,7 +152,9 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   return text;
 }
 
-std::unique_ptr<Tokenizer> make_byte_tokenizer() { return std::make_unique<ByteTokenizer>(); }
+std::unique_ptr<Tokenizer> make_byte_tokenizer() {
+  return std::make_unique<ByteTokenizer>();
+}
 
 std::unique_ptr<Tokenizer> make_char_tokenizer(const std::vector<std::uint32_t>& alphabet) {
   return std::make_unique<CharTokenizer>(alphabet);

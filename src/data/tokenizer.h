@@ -3,7 +3,8 @@
 //   bytes   id = byte; vocabulary 257
 //   chars   id = rank of the Unicode character among those of the corpus; vocabulary = their number
 //           + 1
-//   bpe     SentencePiece BPE with byte fallback; vocabulary as asked, 3 control and 256 byte pieces
+//   bpe     SentencePiece BPE with byte fallback; vocabulary as asked, 3 control and 256 byte
+//   pieces
 //           included
 //
 // Each id stands for a fixed string of bytes, so decode() is concatenation and

@@ -87,7 +87,8 @@ CharacterSet frequent_characters(const std::vector<std::string>& texts, std::uin
   CharacterSet frequent;
   std::uint64_t covered = 0;
   for (const auto& [count, negative_code_point] : ranked) {
-    const bool enough = static_cast<double>(covered) >= kCharacterCoverage * static_cast<double>(total);
+    const bool enough =
+        static_cast<double>(covered) >= kCharacterCoverage * static_cast<double>(total);
     if (enough || frequent.size() >= (vocabulary - kFixedPieces) / 2) break;
     frequent.insert(-negative_code_point);
     covered += count;
@@ -112,20 +113,24 @@ void keep_only(std::string& text, const CharacterSet& characters) {
 
 }  // namespace
 
-const std::vector<std::string>& tokenizer_kinds() { return kKinds; }
+const std::vector<std::string>& tokenizer_kinds() {
+  return kKinds;
+}
 
 void check(const TokenizerRequest& request) {
   if (std::ranges::find(kKinds, request.kind) == kKinds.end()) {
     throw ConfigError(fmt::format("tokenizer '{}' is not known.{} Choose from: {}", request.kind,
                                   did_you_mean(request.kind, kKinds), join(kKinds, ", ")));
   }
-  if (request.kind == "bpe" && (request.vocabulary < kSmallestVocabulary ||
-                                request.vocabulary > kLargestVocabulary)) {
-    throw ConfigError(fmt::format("a bpe vocabulary lies between {} (256 byte pieces, 3 control "
-                                  "pieces, 61 of text) and {}, not {}",
-                                  kSmallestVocabulary, kLargestVocabulary, request.vocabulary));
+  if (request.kind == "bpe" &&
+      (request.vocabulary < kSmallestVocabulary || request.vocabulary > kLargestVocabulary)) {
+    throw ConfigError(
+        fmt::format("a bpe vocabulary lies between {} (256 byte pieces, 3 control "
+                    "pieces, 61 of text) and {}, not {}",
+                    kSmallestVocabulary, kLargestVocabulary, request.vocabulary));
   }
-  if (request.sample_bytes < 1000) throw ConfigError("the tokenizer sample needs 1000 bytes or more");
+  if (request.sample_bytes < 1000)
+    throw ConfigError("the tokenizer sample needs 1000 bytes or more");
 }
 
 struct TokenizerTrainer::Sample {
@@ -161,8 +166,9 @@ void TokenizerTrainer::look(const Piece& piece, Split split) {
   for (std::size_t at = 0; at < piece.text.size();) {
     const std::int32_t code_point = next_code_point(piece.text, at);
     if (code_point < 0) {
-      throw DataError(fmt::format("{}: byte {}: not valid UTF-8; the bytes tokenizer takes any bytes",
-                                  piece.origin, piece.offset + at));
+      throw DataError(
+          fmt::format("{}: byte {}: not valid UTF-8; the bytes tokenizer takes any bytes",
+                      piece.origin, piece.offset + at));
     }
     if (!seen_.empty()) seen_[static_cast<std::size_t>(code_point)] = true;
   }
@@ -183,12 +189,14 @@ std::unique_ptr<Tokenizer> TokenizerTrainer::build() {
   std::vector<std::string> texts;
   for (auto& [hash, text] : sample_->pieces) texts.push_back(std::move(text));
   sample_->pieces.clear();
-  return make_bpe_tokenizer(train_bpe_model(std::move(texts), request_.vocabulary), "trained tokenizer");
+  return make_bpe_tokenizer(train_bpe_model(std::move(texts), request_.vocabulary),
+                            "trained tokenizer");
 }
 
 std::string train_bpe_model(std::vector<std::string> texts, std::uint64_t vocabulary) {
   const CharacterSet characters = frequent_characters(texts, vocabulary);
-  if (characters.empty()) throw DataError("there is no training text to learn a bpe vocabulary from");
+  if (characters.empty())
+    throw DataError("there is no training text to learn a bpe vocabulary from");
   std::size_t bytes = 0;
   for (std::string& text : texts) {
     bytes += text.size();
@@ -211,9 +219,10 @@ std::string train_bpe_model(std::vector<std::string> texts, std::uint64_t vocabu
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
   if (!status.ok()) {
-    throw DataError(fmt::format("the training text ({} bytes) allows no bpe vocabulary of {}: ask "
-                                "for less, or give more text",
-                                bytes, vocabulary));
+    throw DataError(
+        fmt::format("the training text ({} bytes) allows no bpe vocabulary of {}: ask "
+                    "for less, or give more text",
+                    bytes, vocabulary));
   }
   return model;
 }

@@ -17,7 +17,7 @@
 namespace fathom::data {
 
 struct TokenizerRequest {
-  std::string kind = "bytes";      // bytes, chars, bpe
+  std::string kind = "bytes";       // bytes, chars, bpe
   std::uint64_t vocabulary = 2000;  // bpe only
   std::uint64_t sample_bytes = 32'000'000;
 };

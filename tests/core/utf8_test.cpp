@@ -20,17 +20,19 @@ TEST(Utf8, EveryCodePointRoundTripsAndSurrogatesDoNot) {
 TEST(Utf8, FindsTheFirstBadByte) {
   EXPECT_EQ(find_invalid_utf8(""), std::string_view::npos);
   EXPECT_EQ(find_invalid_utf8("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"), std::string_view::npos);
-  EXPECT_EQ(find_invalid_utf8("ab\x80"), 2u);              // lone continuation
-  EXPECT_EQ(find_invalid_utf8("ab\xC3"), 2u);              // cut short
-  EXPECT_EQ(find_invalid_utf8("a\xE2\x82"), 1u);           // cut short
-  EXPECT_EQ(find_invalid_utf8("\xC0\xAF"), 0u);            // overlong
-  EXPECT_EQ(find_invalid_utf8("\xE0\x80\xAF"), 0u);        // overlong
-  EXPECT_EQ(find_invalid_utf8("\xF4\x90\x80\x80"), 0u);    // above U+10FFFF
+  EXPECT_EQ(find_invalid_utf8("ab\x80"), 2u);            // lone continuation
+  EXPECT_EQ(find_invalid_utf8("ab\xC3"), 2u);            // cut short
+  EXPECT_EQ(find_invalid_utf8("a\xE2\x82"), 1u);         // cut short
+  EXPECT_EQ(find_invalid_utf8("\xC0\xAF"), 0u);          // overlong
+  EXPECT_EQ(find_invalid_utf8("\xE0\x80\xAF"), 0u);      // overlong
+  EXPECT_EQ(find_invalid_utf8("\xF4\x90\x80\x80"), 0u);  // above U+10FFFF
   EXPECT_EQ(find_invalid_utf8("x\xFF"), 1u);
 }
 
 TEST(Utf8, BoundariesFallBetweenCharacters) {
-  const std::string text = "a\xE2\x82\xAC" "b";  // 1 + 3 + 1 bytes
+  const std::string text =
+      "a\xE2\x82\xAC"
+      "b";  // 1 + 3 + 1 bytes
   EXPECT_EQ(utf8_boundary(text, 0), 0u);
   EXPECT_EQ(utf8_boundary(text, 1), 1u);
   EXPECT_EQ(utf8_boundary(text, 2), 1u);

@@ -11,11 +11,11 @@ namespace fathom::data {
 
 inline std::string sample_text(std::size_t words, std::uint64_t seed) {
   constexpr std::array<const char*, 40> kWords{
-      "the",     "of",        "and",      "to",      "in",       "a",        "is",     "that",
-      "depth",   "width",     "network",  "layer",   "between",  "through",  "which",  "model",
-      "measure", "training",  "language", "because", "question", "attention", "theory", "number",
-      "deeper",  "wider",     "however",  "several", "computed", "parameter", "result", "sequence",
-      "rank",    "separation", "function", "always",  "without",  "little",   "great",  "nation"};
+      "the",     "of",         "and",      "to",      "in",       "a",         "is",     "that",
+      "depth",   "width",      "network",  "layer",   "between",  "through",   "which",  "model",
+      "measure", "training",   "language", "because", "question", "attention", "theory", "number",
+      "deeper",  "wider",      "however",  "several", "computed", "parameter", "result", "sequence",
+      "rank",    "separation", "function", "always",  "without",  "little",    "great",  "nation"};
   const RandomStream random(seed, 1);
   std::string text;
   for (std::size_t i = 0; i < words; ++i) {

@@ -135,7 +135,8 @@ TEST(Tokenizers, RefuseWhatTheyCannotDo) {
   EXPECT_THROW(trained("bpe", every_text(), 319), ConfigError);
   EXPECT_THROW(trained("bpe", every_text(), 65537), ConfigError);
   EXPECT_THROW(trained("word", every_text()), ConfigError);
-  for (const char* text : {"", "\n\n\n", "a", "abc abc", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}) {
+  for (const char* text :
+       {"", "\n\n\n", "a", "abc abc", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}) {
     const std::string error = error_of<DataError>([&] { trained("bpe", text, 5000); });
     EXPECT_NE(error.find("vocabulary"), std::string::npos) << text << ": " << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
