@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of packages/debian.txt that are missing; does nothing when none is.
+# Installs the Debian packages of packages/debian.txt that are missing, then the default corpus; does
+# nothing when all is there. A node and npm from elsewhere on the PATH are good enough.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 missing=()
 while read -r package; do
+  [[ $package == nodejs ]] && command -v node >/dev/null && continue
+  [[ $package == npm ]] && command -v npm >/dev/null && continue
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
     missing+=("$package")
 done < <(grep -v '^#' packages/debian.txt)
-((${#missing[@]} == 0)) && exit 0
+((${#missing[@]} == 0)) && exec tools/install_corpora.sh
 
 as_root=()
 if ((EUID != 0)); then
@@ -22,3 +25,4 @@ echo "installing: ${missing[*]}" >&2
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+exec tools/install_corpora.sh
