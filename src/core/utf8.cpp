@@ -41,6 +41,20 @@ std::size_t find_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
+std::string replace_invalid_utf8(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t start = at;
+    if (next_code_point(text, at) < 0) {
+      result += "\xEF\xBF\xBD";
+      ++at;
+    } else {
+      result += text.substr(start, at - start);
+    }
+  }
+  return result;
+}
+
 void append_utf8(std::string& text, std::uint32_t c) {
   const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
   if (c < 0x80) {

@@ -125,10 +125,7 @@ std::string to_string(DocumentKind kind) {
 class CorpusReader::Document {
  public:
   Document(const File& file, const DocumentRule& rule)
-      : name_(file.path == "-" ? "standard input" : file.path.string()),
-        split_(file.split),
-        rule_(rule),
-        lines_(open_byte_source(file.path)) {
+      : name_(file.name), split_(file.split), rule_(rule), lines_(open_byte_source(file.path)) {
     if (rule_.kind == DocumentKind::automatic) {
       rule_.kind = file.in_folder            ? DocumentKind::file
                    : is_title(lines_.peek()) ? DocumentKind::titles
@@ -223,7 +220,7 @@ CorpusReader::CorpusReader(std::vector<CorpusSource> sources, DocumentRule rule)
 /// Lists the source's files; false when their sizes cannot be known beforehand.
 bool CorpusReader::add_source(const CorpusSource& source) {
   if (source.path == "-") {
-    files_.push_back({source.path, source.split, false});
+    files_.push_back({source.path, source.split, "standard input", false});
     return false;
   }
   const fs::file_status status = fs::status(source.path);
@@ -231,14 +228,16 @@ bool CorpusReader::add_source(const CorpusSource& source) {
     throw DataError(fmt::format("{}: no such file or folder", source.path.string()));
   }
   if (!fs::is_directory(status)) {
-    files_.push_back({source.path, source.split, false});
+    files_.push_back({source.path, source.split,
+                      source.name.empty() ? source.path.string() : source.name, false});
     return fs::is_regular_file(status);
   }
   const std::size_t before = files_.size();
   for (auto walk = fs::recursive_directory_iterator(source.path); walk != fs::end(walk); ++walk) {
     const bool hidden = walk->path().filename().string().starts_with('.');
     if (hidden && walk->is_directory()) walk.disable_recursion_pending();
-    if (!hidden && walk->is_regular_file()) files_.push_back({walk->path(), source.split, true});
+    if (hidden || !walk->is_regular_file()) continue;
+    files_.push_back({walk->path(), source.split, walk->path().string(), true});
   }
   if (files_.size() == before) {
     throw DataError(fmt::format("{}: this folder holds no file", source.path.string()));

@@ -44,6 +44,8 @@ struct CorpusSource {
   std::filesystem::path path;  // file, folder or "-"
   /// Where all its documents go; by hash when absent.
   std::optional<Split> split;
+  /// How messages call it; the path when empty.
+  std::string name;
 };
 
 struct Piece {
@@ -74,6 +76,7 @@ class CorpusReader {
   struct File {
     std::filesystem::path path;
     std::optional<Split> split;
+    std::string name;
     bool in_folder;
   };
   bool add_source(const CorpusSource& source);

@@ -42,5 +42,9 @@ TEST(Utf8, BoundariesFallBetweenCharacters) {
   EXPECT_EQ(utf8_boundary(std::string(10, '\x80'), 7), 7u);
 }
 
+TEST(Utf8, InvalidBytesAreReplacedOneByOne) {
+  EXPECT_EQ(replace_invalid_utf8("a\xE2\x82\xFF\xC3\xA9"), "a\uFFFD\uFFFD\uFFFD\u00e9");
+}
+
 }  // namespace
 }  // namespace fathom
