@@ -64,13 +64,12 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return fmt::format("{}", fmt::join(parts, separator));
 }
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t kLimit = 80;
-  std::string result(text.substr(0, utf8_boundary(text, kLimit)));
+std::string printable(std::string_view text, std::size_t limit) {
+  std::string result(text.substr(0, utf8_boundary(text, limit)));
   for (char& c : result) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   }
-  return text.size() > kLimit ? result + "..." : result;
+  return text.size() > limit ? result + "..." : result;
 }
 
 std::string to_lower(std::string_view text) {

@@ -16,8 +16,9 @@ std::size_t display_width(std::string_view text);
 std::string pad(std::string_view text, std::size_t width, Align align);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
-/// Text of unknown origin for use in a message: control characters become '?', at most 80 bytes.
-std::string printable(std::string_view text);
+/// Text of unknown origin for use in a message: control characters become '?', cut at `limit`
+/// bytes.
+std::string printable(std::string_view text, std::size_t limit = 80);
 std::string to_lower(std::string_view text);
 /// Breaks at spaces so that no line is wider than `width`; keeps existing line breaks.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);

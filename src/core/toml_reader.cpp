@@ -26,6 +26,13 @@ std::string place(const std::string& origin, const toml::source_region& region) 
   return fmt::format("{}:{}:{}", origin, region.begin.line, region.begin.column);
 }
 
+/// Keys and the parser's own messages may hold line ends; an error is one line.
+ConfigError error_at(const std::string& origin, const toml::source_region& region,
+                     std::string_view what) {
+  constexpr std::size_t kLimit = 1000;
+  return ConfigError(fmt::format("{}: {}", place(origin, region), printable(what, kLimit)));
+}
+
 }  // namespace
 
 TomlReader::TomlReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -41,8 +48,7 @@ TomlReader TomlReader::from_text(std::string_view text, std::string origin) {
   try {
     state->root = std::make_shared<const toml::table>(toml::parse(text));
   } catch (const toml::parse_error& error) {
-    throw ConfigError(
-        fmt::format("{}: {}", place(origin, error.source()), std::string(error.description())));
+    throw error_at(origin, error.source(), error.description());
   }
   state->table = state->root.get();
   state->origin = std::move(origin);
@@ -52,8 +58,7 @@ TomlReader TomlReader::from_text(std::string_view text, std::string origin) {
 void TomlReader::fail(const std::string& key, const std::string& what) const {
   const toml::node* node = state_->table->get(key);
   const toml::source_region region = node ? node->source() : state_->table->source();
-  throw ConfigError(
-      fmt::format("{}: {}{} {}", place(state_->origin, region), state_->path, key, what));
+  throw error_at(state_->origin, region, fmt::format("{}{} {}", state_->path, key, what));
 }
 
 bool TomlReader::has(const std::string& key) const {

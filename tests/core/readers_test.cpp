@@ -93,5 +93,16 @@ TEST(Files, AtomicWriteReplacesAndLeavesNoTemporary) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(TomlReader, ErrorsAreOneLineWhateverTheTextHolds) {
+  for (const char* text : {"a = \xc5\n", "\"a\\nb\" = 1\n", "a = [, 2]\n[b\n"}) {
+    try {
+      TomlReader::from_text(text, "x.toml").finish();
+      FAIL() << text;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fathom
