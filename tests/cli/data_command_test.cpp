@@ -1,0 +1,107 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "run_command.h"
+#include "scratch_folder.h"
+
+namespace fathom {
+namespace {
+
+std::string paragraphs() {
+  std::string text;
+  for (int i = 0; i < 200; ++i) {
+    text += "Paragraph " + std::to_string(i) + " speaks of depth and of width.\n\n";
+  }
+  return text;
+}
+
+TEST(DataCommand, PrepareInfoAndSampleAgree) {
+  const ScratchFolder folder;
+  const std::string corpus = folder.write("c.txt", paragraphs());
+  const std::string tokens = folder / "tokens";
+  const CommandResult prepared =
+      run_command({"data", "prepare", corpus, "-o", tokens, "--tokenizer", "bytes", "--documents",
+                   "paragraphs", "--json"});
+  ASSERT_EQ(prepared.code, 0) << prepared.err;
+  EXPECT_EQ(prepared.err, "");
+  const auto made = nlohmann::json::parse(prepared.out);
+  EXPECT_EQ(made["schema"], "fathom.data_prepare.v1");
+  const CommandResult shown = run_command({"data", "info", tokens, "--json", "--verify"});
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  const auto info = nlohmann::json::parse(shown.out);
+  EXPECT_EQ(info["hash"], made["hash"]);
+  EXPECT_EQ(info["splits"], made["splits"]);
+  std::uint64_t documents = 0, bytes = 0;
+  for (const auto& [name, split] : info["splits"].items()) {
+    documents += split["documents"].get<std::uint64_t>();
+    bytes += split["text_bytes"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(documents, 200u);
+  EXPECT_EQ(bytes, paragraphs().size());
+  const CommandResult sampled =
+      run_command({"data", "sample", tokens, "--tokens", "40", "--count", "2", "--json"});
+  ASSERT_EQ(sampled.code, 0) << sampled.err;
+  const auto samples = nlohmann::json::parse(sampled.out)["samples"];
+  ASSERT_EQ(samples.size(), 2u);
+  EXPECT_EQ(samples[0]["ids"].size(), 40u);
+  EXPECT_EQ(run_command({"data", "info", tokens}).code, 0);
+  EXPECT_EQ(run_command({"data", "sample", tokens, "--pieces"}).code, 0);
+}
+
+TEST(DataCommand, ErrorsAreOneLineWithTheRightCode) {
+  const ScratchFolder folder;
+  const std::string corpus = folder.write("c.txt", paragraphs());
+  const std::string tokens = folder / "tokens";
+  struct Case {
+    std::vector<std::string> arguments;
+    int code;
+    std::string says;
+  };
+  const std::vector<Case> cases{
+      {{"data", "prepare", corpus}, 2, "--output"},
+      {{"data", "prepare", folder / "missing", "-o", tokens}, 3, "no such file"},
+      {{"data", "prepare", corpus, "-o", tokens, "--tokenizer", "bep"}, 2, "Did you mean 'bpe'"},
+      {{"data", "prepare", corpus, "-o", tokens, "--vocab", "many"}, 2, "--vocab"},
+      {{"data", "prepare", corpus, "-o", tokens, "--vocab", "100"}, 2, "between 320"},
+      {{"data", "prepare", corpus, "-o", tokens, "--valid", "70%", "--test", "40%"}, 2, "shares"},
+      {{"data", "prepare", corpus, "-o", tokens, "--vocab", "60K"}, 3, "allows no bpe"},
+      {{"data", "info", folder / "nothing"}, 3, "no prepared corpus here"},
+      {{"data", "sample", folder / "nothing"}, 3, "no prepared corpus here"},
+      {{"data", "prepair", corpus}, 2, "Did you mean 'prepare'"},
+  };
+  for (const Case& entry : cases) {
+    const CommandResult result = run_command(entry.arguments);
+    EXPECT_EQ(result.code, entry.code) << result.err;
+    EXPECT_NE(result.err.find(entry.says), std::string::npos) << entry.says << " / " << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+}
+
+TEST(DataCommand, NamedCorpusComesFromTheEnvironmentOrSaysHowToInstall) {
+  const ScratchFolder folder;
+  folder.write("corpora/sotu/1.txt", paragraphs());
+  folder.write("corpora/sotu/2.txt", paragraphs() + "other");
+  setenv("FATHOM_CORPORA", (folder / "corpora").c_str(), 1);
+  const CommandResult result =
+      run_command({"data", "prepare", "sotu", "-o", folder / "t", "--tokenizer", "bytes", "--valid",
+                   "0", "--test", "0", "--json"});
+  unsetenv("FATHOM_CORPORA");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(result.out)["splits"]["train"]["documents"], 2);
+}
+
+TEST(DataCommand, EmptyHeldOutSplitsAreMentioned) {
+  const ScratchFolder folder;
+  const std::string corpus = folder.write("c.txt", "one short text");
+  const CommandResult result = run_command(
+      {"data", "prepare", corpus, "-o", folder / "t", "--tokenizer", "bytes", "--seed", "1"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_NE(result.err.find("no document fell into the valid split"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fathom
