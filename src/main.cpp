@@ -9,8 +9,7 @@
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  fathom::Session session{std::cout, std::cerr, fathom::detect_terminal(STDOUT_FILENO),
-                          isatty(STDERR_FILENO) == 1};
+  fathom::Session session{std::cout, std::cerr, fathom::detect_terminal(STDOUT_FILENO)};
   const int code = fathom::run_command_line(arguments, session);
   std::cout.flush();
   return std::cout ? code : 1;  // a closed pipe or a full disk must not look like success

@@ -21,7 +21,6 @@ struct Session {
   std::ostream& out;
   std::ostream& err;
   Terminal terminal;
-  bool live_progress = false;  // err is a terminal: progress may rewrite its line
 };
 
 struct Example {

@@ -91,9 +91,10 @@ void run_prepare(Session& session, const PrepareOptions& options) {
   const PrepareRequest request = to_request(options);
   PrepareReport report;
   {
-    ProgressLine line(session.err, session.live_progress);
+    ProgressLine line(session.err, is_live_error_stream(session.err));
     report = prepare(request, [&](const std::string& stage, double fraction, std::uint64_t bytes) {
-      line.show(stage, fraction, bytes > 0 ? format_bytes(static_cast<double>(bytes)) : "");
+      line.update(bytes > 0 ? stage + "  " + format_bytes(static_cast<double>(bytes)) : stage,
+                  fraction);
     });
   }
   double text_bytes = 0;

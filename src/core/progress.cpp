@@ -1,58 +1,60 @@
 #include "core/progress.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-
-#include "core/units.h"
+#include <iostream>
 
 namespace fathom {
+namespace {
 
-std::string progress_text(std::string_view stage, double fraction, std::string_view detail,
-                          double elapsed_seconds) {
-  std::string text(stage);
-  if (fraction >= 0) text += fmt::format("  {:3.0f} %", 100 * std::min(fraction, 1.0));
-  if (!detail.empty()) text += fmt::format("  {}", detail);
-  // A forecast from the first instants would only flicker.
-  if (fraction > 0 && fraction < 1 && elapsed_seconds > 1) {
-    text += fmt::format("  {} left", format_seconds(elapsed_seconds * (1 - fraction) / fraction));
-  }
-  return text;
-}
+constexpr std::size_t kBar = 20;
+constexpr std::chrono::milliseconds kPause{100};
+
+}  // namespace
 
 ProgressLine::ProgressLine(std::ostream& stream, bool live, std::size_t width)
-    : stream_(stream), live_(live), width_(width) {}
+    : stream_(stream), live_(live), width_(std::max<std::size_t>(width, 40)) {}
 
 ProgressLine::~ProgressLine() {
   clear();
 }
 
-void ProgressLine::show(std::string_view stage, double fraction, std::string_view detail) {
-  const std::lock_guard lock(mutex_);
-  const auto now = Clock::now();
-  const bool new_stage = stage_ != stage;
-  if (new_stage) {
-    stage_ = stage;
-    stage_start_ = now;
-  }
-  const auto pause = live_ ? std::chrono::milliseconds(100) : std::chrono::seconds(10);
-  if (now - last_ < pause && !(live_ && new_stage)) return;
-  last_ = now;
-  const double elapsed = std::chrono::duration<double>(now - stage_start_).count();
-  const std::string text = progress_text(stage, fraction, detail, elapsed);
-  if (live_) {
-    // ESC [K wipes the rest of a longer line before.
-    stream_ << '\r' << text.substr(0, width_ - 1) << "\x1b[K" << std::flush;
-    visible_ = true;
-  } else {
-    stream_ << text << '\n' << std::flush;
-  }
+void ProgressLine::update(std::string_view text, double fraction) {
+  if (!live_) return;
+  const std::scoped_lock lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  if (visible_ && now - drawn_ < kPause) return;
+  const double share = std::clamp(fraction, 0.0, 1.0);
+  const auto filled = static_cast<std::size_t>(share * static_cast<double>(kBar));
+  const std::string bar = std::string(filled, '#') + std::string(kBar - filled, '.');
+  const std::size_t room = width_ - kBar - 10;
+  erase();
+  stream_ << fmt::format("{} [{}] {:3.0f} %", text.substr(0, room), bar, 100 * share) << std::flush;
+  drawn_ = now;
+  visible_ = true;
+}
+
+void ProgressLine::note(std::string_view text) {
+  const std::scoped_lock lock(mutex_);
+  erase();
+  stream_ << text << "\n" << std::flush;
 }
 
 void ProgressLine::clear() {
-  const std::lock_guard lock(mutex_);
-  if (visible_) stream_ << "\r\x1b[K" << std::flush;
+  const std::scoped_lock lock(mutex_);
+  erase();
+  stream_ << std::flush;
+}
+
+void ProgressLine::erase() {
+  if (visible_) stream_ << "\r\x1b[K";
   visible_ = false;
+}
+
+bool is_live_error_stream(const std::ostream& stream) {
+  return &stream == &std::cerr && isatty(STDERR_FILENO) == 1;
 }
 
 }  // namespace fathom

@@ -1,12 +1,7 @@
-// One line of progress for work that takes more than a moment.
-//
-// On a terminal the line is rewritten in place, at most ten times a second, and wiped at the end;
-// elsewhere a plain line appears every ten seconds, so that logs stay short. Safe to call from
-// several threads.
+// One live line of progress on a terminal; silence anywhere else, so that logs stay clean.
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <mutex>
 #include <ostream>
 #include <string>
@@ -16,32 +11,31 @@ namespace fathom {
 
 class ProgressLine {
  public:
-  /// `live`: the stream is a terminal of `width` columns.
+  /// `live`: the stream is a terminal that can be redrawn.
   ProgressLine(std::ostream& stream, bool live, std::size_t width = 80);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// "stage  42 %  detail  3.1 s left". `fraction` below 0 means unknown: no percentage, no time.
-  /// A new stage starts a new clock.
-  void show(std::string_view stage, double fraction, std::string_view detail);
-  /// Wipes the live line so that other text may follow.
+  /// "text [#####.....]  52 %"; redrawn ten times a second at most. Any thread may call.
+  void update(std::string_view text, double fraction);
+  /// A lasting line above the live one; without a terminal a plain line.
+  void note(std::string_view text);
+  /// Takes the line off the screen.
   void clear();
 
  private:
-  using Clock = std::chrono::steady_clock;
-  std::mutex mutex_;
+  void erase();
+
   std::ostream& stream_;
   bool live_;
   std::size_t width_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point drawn_;
   bool visible_ = false;
-  std::string stage_;
-  Clock::time_point stage_start_ = Clock::now();
-  Clock::time_point last_ = Clock::now();
 };
 
-/// The text of one line, without control characters; `elapsed_seconds` is that of the stage.
-std::string progress_text(std::string_view stage, double fraction, std::string_view detail,
-                          double elapsed_seconds);
+/// Whether standard error is a terminal and `stream` writes to it.
+bool is_live_error_stream(const std::ostream& stream);
 
 }  // namespace fathom
