@@ -92,7 +92,10 @@ void run_prepare(Session& session, const PrepareOptions& options) {
   PrepareReport report;
   {
     ProgressLine line(session.err, is_live_error_stream(session.err));
+    std::string shown;
     report = prepare(request, [&](const std::string& stage, double fraction, std::uint64_t bytes) {
+      if (stage != shown) line.clear();  // a new stage is drawn at once
+      shown = stage;
       line.update(bytes > 0 ? stage + "  " + format_bytes(static_cast<double>(bytes)) : stage,
                   fraction);
     });

@@ -31,7 +31,9 @@ void ProgressLine::update(std::string_view text, double fraction) {
   const std::string bar = std::string(filled, '#') + std::string(kBar - filled, '.');
   const std::size_t room = width_ - kBar - 10;
   erase();
-  stream_ << fmt::format("{} [{}] {:3.0f} %", text.substr(0, room), bar, 100 * share) << std::flush;
+  stream_ << text.substr(0, room);
+  if (fraction >= 0) stream_ << fmt::format(" [{}] {:3.0f} %", bar, 100 * share);
+  stream_ << std::flush;
   drawn_ = now;
   visible_ = true;
 }

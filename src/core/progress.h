@@ -17,7 +17,8 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// "text [#####.....]  52 %"; redrawn ten times a second at most. Any thread may call.
+  /// "text [#####.....]  52 %"; redrawn ten times a second at most. Any thread may call. A fraction
+  /// below 0 is unknown: the text alone.
   void update(std::string_view text, double fraction);
   /// A lasting line above the live one; without a terminal a plain line.
   void note(std::string_view text);

@@ -35,9 +35,15 @@ TEST(ProgressLine, NotesStayAboveTheLine) {
   ProgressLine line(stream, true);
   line.update("a", 2.0);
   line.note("first");
-  line.update("b", -1.0);
+  line.update("b", 0.0);
   EXPECT_EQ(stream.str(),
             "a [####################] 100 %\r\x1b[Kfirst\nb [....................]   0 %");
+}
+
+TEST(ProgressLine, AnUnknownShareShowsNoBar) {
+  std::ostringstream stream;
+  { ProgressLine(stream, true).update("read 3 MB", -1); }
+  EXPECT_EQ(stream.str(), "read 3 MB\r\x1b[K");
 }
 
 }  // namespace
