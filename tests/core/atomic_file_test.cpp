@@ -1,6 +1,9 @@
 #include "core/atomic_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -29,6 +32,24 @@ TEST(AtomicFile, AppearsOnlyAtCommit) {
   EXPECT_EQ(file_bytes(path), "old");
   file.commit();
   EXPECT_EQ(file_bytes(path), "1234" + large + "end");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+TEST(AtomicFile, AFullDiskLeavesTheOldFile) {
+  const ScratchFolder folder;
+  const auto path = folder.write("a", "old");
+  // A limit on file size fails the write as a full disk does, once its signal is ignored.
+  const auto previous = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{1 << 20, limit.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string error =
+      error_of<DataError>([&] { write_file_atomically(path, std::string(3 << 20, 'x')); });
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, previous);
+  EXPECT_NE(error.find("cannot write"), std::string::npos) << error;
+  EXPECT_EQ(file_bytes(path), "old");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
