@@ -87,6 +87,19 @@ std::string splits_table(const Session& session, const std::array<TokenFileInfo,
   return table.render(session.terminal);
 }
 
+void mention_empty_splits(Session& session, const SplitRule& rule, const PrepareReport& report) {
+  std::uint64_t documents = 0;
+  for (const TokenFileInfo& info : report.splits) documents += info.documents;
+  for (const Split split : {Split::valid, Split::test}) {
+    const double share = split == Split::valid ? rule.valid : rule.test;
+    if (share == 0 || report.splits[static_cast<std::size_t>(split)].count > 0) continue;
+    session.err << fmt::format("fathom: none of {} documents fell into the {} split{}\n",
+                               format_whole(static_cast<std::int64_t>(documents)), to_string(split),
+                               documents < 100 ? "; --documents paragraphs or lines makes more"
+                                               : " (equal ones stay together)");
+  }
+}
+
 void run_prepare(Session& session, const PrepareOptions& options) {
   const PrepareRequest request = to_request(options);
   PrepareReport report;
@@ -104,15 +117,7 @@ void run_prepare(Session& session, const PrepareOptions& options) {
   for (const TokenFileInfo& info : report.splits)
     text_bytes += static_cast<double>(info.text_bytes);
   const double speed = text_bytes / std::max(report.seconds_encode, 1e-9);
-  for (const Split split : {Split::valid, Split::test}) {
-    const double share = split == Split::valid ? request.split.valid : request.split.test;
-    if (share > 0 && report.splits[static_cast<std::size_t>(split)].count == 0) {
-      session.err << fmt::format(
-          "fathom: no document fell into the {} split; a finer rule such as --documents blocks "
-          "makes more documents\n",
-          to_string(split));
-    }
-  }
+  mention_empty_splits(session, request.split, report);
   if (options.json) {
     Json document = json_document("data_prepare");
     document["output"] = request.output.string();
