@@ -1,0 +1,265 @@
+#include "exact/rank_setting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "exact/partition.h"
+#include "theory/structural_rank.h"
+
+namespace fathom::exact {
+namespace {
+
+constexpr std::size_t kMaxLayers = 8;  // C = 3280; the work grows with C^2 at the least
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw ConfigError(message);
+}
+
+void validate_attention(const RankSetting& s) {
+  if (s.layers > kMaxLayers) {
+    refuse(
+        fmt::format("layers must be at most {} for an exact rank, not {}", kMaxLayers, s.layers));
+  }
+  if (s.heads < 1 || s.width % s.heads != 0) {
+    refuse(fmt::format("heads must divide the width: {} does not divide {}", s.heads, s.width));
+  }
+  if (s.output_position >= s.positions) {
+    refuse(fmt::format("output position {} does not exist; positions count from 0 to {}",
+                       s.output_position, s.positions - 1));
+  }
+  if (s.output_component >= s.width) {
+    refuse(fmt::format("output component {} does not exist; components count from 0 to {}",
+                       s.output_component, s.width - 1));
+  }
+  if (s.embedding_rank > s.width) {
+    refuse(fmt::format("embedding rank {} exceeds the width {}", s.embedding_rank, s.width));
+  }
+}
+
+/// The digit of the side that is called A: the one with the output position.
+char side_a(const RankSetting& s) {
+  return s.family == Family::attention ? s.partition[s.output_position] : '0';
+}
+
+/// binom(n, k) for a small k.
+mpz_class binomial(std::size_t n, std::size_t k) {
+  mpz_class value;
+  mpz_bin_uiui(value.get_mpz_t(), n, k);
+  return value;
+}
+
+using Series = std::vector<mpz_class>;
+
+Series product(const Series& f, const Series& g) {
+  Series result(f.size(), 0);
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    if (f[i] == 0) continue;
+    for (std::size_t j = 0; i + j < g.size(); ++j) result[i + j] += f[i] * g[j];
+  }
+  return result;
+}
+
+/// Forms of degree 2k (+1 when odd) in `dimension` variables, k = 0..C.
+Series forms(std::size_t dimension, std::size_t degree, bool odd) {
+  Series series;
+  for (std::size_t k = 0; k <= degree; ++k) {
+    series.push_back(binomial(2 * k + (odd ? 1 : 0) + dimension - 1, dimension - 1));
+  }
+  return series;
+}
+
+std::vector<mpz_class> causal_bounds(const RankSetting& s) {
+  const auto C = static_cast<std::size_t>(theory::gram_degree(static_cast<std::int64_t>(s.layers)));
+  const Series even = forms(s.input_dimension(), C, false);
+  Series a = forms(s.input_dimension(), C, true);
+  Series b(C + 1, 0);
+  b[0] = 1;
+  // Positions behind the output never reach it.
+  for (std::size_t j = 0; j < s.output_position; ++j) {
+    Series& side = s.partition[j] == side_a(s) ? a : b;
+    side = product(side, even);
+  }
+  std::vector<mpz_class> bounds;
+  for (std::size_t k = 0; k <= C; ++k) bounds.push_back(std::min(a[C - k], b[k]));
+  return bounds;
+}
+
+std::vector<mpz_class> gram_bounds(const RankSetting& s) {
+  const char a = side_a(s);
+  const auto count = std::count(s.partition.begin(), s.partition.end(), a);
+  std::vector<mpz_class> bounds;
+  for (const auto& block : theory::degree_blocks(
+           {static_cast<std::int64_t>(s.layers), static_cast<std::int64_t>(s.input_dimension()),
+            count, static_cast<std::int64_t>(s.positions) - count})) {
+    bounds.push_back(block.bound());
+  }
+  return bounds;
+}
+
+/// Smallest product of cut bonds with the node on side A ([0]) or B ([1]).
+using Cut = std::array<mpz_class, 2>;
+
+/// A child's cut seen through the bond above it.
+Cut through(const Cut& child, const mpz_class& bond) {
+  return {std::min(child[0], mpz_class(child[1] * bond)),
+          std::min(child[1], mpz_class(child[0] * bond))};
+}
+
+/// An input position behind its r x M matrix: on its own side for free, else a cut bond.
+Cut leaf(char digit, std::size_t inputs, std::size_t channels) {
+  const mpz_class bond = std::min(inputs, channels);
+  return digit == '0' ? Cut{1, bond} : Cut{bond, 1};
+}
+
+mpz_class conv_bound(const RankSetting& s) {
+  std::vector<Cut> nodes;
+  for (const std::size_t j : pooling_order(s.conv())) {
+    nodes.push_back(leaf(s.partition[j], s.inputs, s.width));
+  }
+  for (; nodes.size() > 1; nodes.resize(nodes.size() / 2)) {
+    for (std::size_t j = 0; j < nodes.size() / 2; ++j) {
+      const Cut left = through(nodes[2 * j], s.width);
+      const Cut right = through(nodes[2 * j + 1], s.width);
+      nodes[j] = {left[0] * right[0], left[1] * right[1]};
+    }
+  }
+  return std::min(nodes[0][0], nodes[0][1]);
+}
+
+mpz_class chain_bound(const RankSetting& s) {
+  Cut state = leaf(s.partition[0], s.inputs, s.width);
+  for (std::size_t t = 1; t < s.positions; ++t) {
+    const Cut carried = through(state, s.width);
+    const Cut input = leaf(s.partition[t], s.inputs, s.width);
+    state = {carried[0] * input[0], carried[1] * input[1]};
+  }
+  return std::min(state[0], state[1]);
+}
+
+mpz_class recurrent_bound(const RankSetting& s) {
+  std::array<mpz_class, 2> dimension{1, 1};
+  for (std::size_t t = 0; t < s.positions; ++t) {
+    const auto degree = static_cast<std::size_t>(recurrent_degree(s.recurrent(), t));
+    dimension[s.partition[t] == '0' ? 0 : 1] *= binomial(degree + s.inputs - 1, s.inputs - 1);
+  }
+  const mpz_class monomials = std::min(dimension[0], dimension[1]);
+  return s.layers == 1 ? std::min(monomials, chain_bound(s)) : monomials;
+}
+
+double recurrent_total_degree(const RecurrentShape& shape) {
+  std::vector<double> state(shape.layers, 1.0);  // degree of h^{t,l}; the initial state is a weight
+  for (std::size_t t = 0; t < shape.positions; ++t) {
+    double below = 1;
+    for (double& degree : state) below = degree = degree + 1 + below + 1;
+  }
+  return state.back() + 1;
+}
+
+}  // namespace
+
+std::string to_string(Family family) {
+  switch (family) {
+    case Family::attention:
+      return "attention";
+    case Family::conv:
+      return "conv";
+    case Family::recurrent:
+      return "recurrent";
+  }
+  throw InternalError("unknown family");
+}
+
+Family parse_family(const std::string& text) {
+  for (const Family family : {Family::attention, Family::conv, Family::recurrent}) {
+    if (text == to_string(family)) return family;
+  }
+  refuse(fmt::format("family '{}' is not known.{} Choose from: attention, conv, recurrent", text,
+                     did_you_mean(text, {"attention", "conv", "recurrent"})));
+}
+
+AttentionShape RankSetting::attention() const {
+  return {layers, width, heads, positions, output_position, output_component, causal, residual};
+}
+
+ConvShape RankSetting::conv() const {
+  return {positions, inputs, width, pooling};
+}
+
+RecurrentShape RankSetting::recurrent() const {
+  return {positions, inputs, width, layers};
+}
+
+std::size_t RankSetting::input_dimension() const {
+  if (family != Family::attention) return inputs;
+  return embedding_rank == 0 ? width : embedding_rank;
+}
+
+std::string RankSetting::key() const {
+  if (family == Family::conv) {
+    return fmt::format("conv r={} M={} N={} p={} pooling={}", width, inputs, positions, partition,
+                       pooling == Pooling::mirror ? "mirror" : "contiguous");
+  }
+  if (family == Family::recurrent) {
+    return fmt::format("recurrent L={} R={} M={} N={} p={}", layers, width, inputs, positions,
+                       partition);
+  }
+  std::string key = fmt::format("attention L={} d={} H={} N={} p={} i={} c={}", layers, width,
+                                heads, positions, partition, output_position, output_component);
+  if (causal) key += " causal";
+  if (residual) key += " residual";
+  if (embedding_rank != 0) key += fmt::format(" r={}", embedding_rank);
+  return key;
+}
+
+void validate(const RankSetting& s) {
+  if (s.layers < 1 || s.width < 1) refuse("layers and width must be at least 1");
+  if (s.width > 4096 || s.positions > 4096) refuse("width and positions must be at most 4096");
+  if (s.positions < 2) {
+    refuse(fmt::format("a partition needs at least 2 positions, not {}", s.positions));
+  }
+  if (parse_partition(s.partition, s.positions) != s.partition) {
+    throw InternalError("the partition of a setting must be digits");
+  }
+  if (s.family == Family::attention) return validate_attention(s);
+  if (s.inputs < 1) refuse("the input dimension must be at least 1");
+  if (s.family == Family::conv && (s.positions & (s.positions - 1)) != 0) {
+    refuse(
+        fmt::format("a convolutional circuit pools pairs: positions must be a power of two, "
+                    "not {}",
+                    s.positions));
+  }
+  if (s.family == Family::recurrent && (s.layers > 3 || s.positions > 64)) {
+    refuse("a recurrent circuit is computed for depth 1 to 3 and at most 64 positions");
+  }
+}
+
+std::vector<mpz_class> structural_bounds(const RankSetting& s) {
+  switch (s.family) {
+    case Family::attention:
+      return s.causal ? causal_bounds(s) : gram_bounds(s);
+    case Family::conv:
+      return {conv_bound(s)};
+    case Family::recurrent:
+      return {recurrent_bound(s)};
+  }
+  throw InternalError("unknown family");
+}
+
+bool splits_by_degree(const RankSetting& s) {
+  return s.family == Family::attention && !s.residual;
+}
+
+double total_degree(const RankSetting& s) {
+  const double n = static_cast<double>(s.positions);
+  if (s.family == Family::conv) return n + (2 * n - 1);
+  if (s.family == Family::recurrent) return recurrent_total_degree(s.recurrent());
+  // w_{l+1} = 3 w_l + 4 weights, 3^L = 2C + 1 inputs (each through the embedding, if there is one)
+  const double C = static_cast<double>(theory::gram_degree(static_cast<std::int64_t>(s.layers)));
+  return 4 * C + (2 * C + 1) * (s.embedding_rank == 0 ? 1 : 2);
+}
+
+}  // namespace fathom::exact
