@@ -69,6 +69,7 @@ void add_all_commands(CommandTree& tree) {
   add_shape_command(tree);
   add_bounds_command(tree);
   add_data_command(tree);
+  add_rank_command(tree);
   add_completion_command(tree);
   add_man_command(tree);
 }

@@ -1,6 +1,10 @@
 // Every command of the program, one file each.
 #pragma once
 
+namespace CLI {
+class App;
+}
+
 namespace fathom {
 
 class CommandTree;
@@ -9,6 +13,8 @@ void add_plan_command(CommandTree& tree);
 void add_shape_command(CommandTree& tree);
 void add_bounds_command(CommandTree& tree);
 void add_data_command(CommandTree& tree);
+void add_rank_command(CommandTree& tree);
+void add_rank_table_command(CommandTree& tree, CLI::App& parent);
 void add_completion_command(CommandTree& tree);
 void add_man_command(CommandTree& tree);
 

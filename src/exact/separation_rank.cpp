@@ -272,6 +272,7 @@ double memory_needed(const RankSetting& setting, const std::vector<std::size_t>&
 
 double smallest_memory(const RankSetting& setting, const RankOptions& options) {
   validate(setting);
+  choose_method(setting, options.method);
   return memory_needed(setting, first_sides(setting, block_bounds(setting, options.split), options),
                        1);
 }

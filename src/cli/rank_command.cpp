@@ -1,0 +1,341 @@
+// fathom rank: the exact separation rank of one network, or of all its balanced partitions.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "cli/rank_options.h"
+#include "core/error.h"
+#include "core/progress.h"
+#include "core/table.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "exact/partition.h"
+#include "exact/rank_json.h"
+#include "exact/rank_table.h"
+#include "theory/separation_bounds.h"
+
+namespace fathom {
+namespace {
+
+using namespace exact;
+
+struct Options {
+  std::string family = "attention";
+  std::size_t layers = 0;
+  std::size_t width = 0;
+  std::size_t heads = 1;
+  std::size_t positions = 0;
+  std::string partition = "left-right";
+  std::string output_position;
+  std::size_t output_component = 0;
+  std::string mask = "bidirectional";
+  bool residual = false;
+  std::size_t embedding_rank = 0;
+  std::size_t inputs = 0;
+  std::string pooling = "contiguous";
+  bool all_balanced = false;
+  bool json = false;
+  RankWorkOptions work;
+};
+
+std::size_t default_positions(const Options& options, Family family) {
+  if (options.positions != 0) return options.positions;
+  if (family != Family::attention) return 8;
+  return 2 * (options.embedding_rank != 0 ? options.embedding_rank : options.width);
+}
+
+RankSetting to_setting(const Options& options) {
+  RankSetting setting;
+  setting.family = parse_family(options.family);
+  if (options.width == 0) throw ConfigError("--width is required: the network's width or channels");
+  if (options.layers == 0 && setting.family != Family::conv) {
+    throw ConfigError("--layers is required: the network's depth");
+  }
+  setting.layers = std::max<std::size_t>(1, options.layers);
+  setting.width = options.width;
+  setting.heads = options.heads;
+  setting.positions = default_positions(options, setting.family);
+  setting.inputs = options.inputs != 0 ? options.inputs : options.width;
+  setting.output_position = setting.positions - 1;
+  if (!options.output_position.empty() && options.output_position != "all") {
+    setting.output_position =
+        options.output_position == "0"
+            ? 0
+            : static_cast<std::size_t>(parse_whole(options.output_position, "--output-position"));
+  }
+  setting.output_component = options.output_component;
+  setting.causal = options.mask == "causal";
+  setting.residual = options.residual;
+  setting.embedding_rank = options.embedding_rank;
+  setting.pooling = options.pooling == "mirror" ? Pooling::mirror : Pooling::contiguous;
+  if (setting.positions < 2) {
+    throw ConfigError(
+        fmt::format("a partition needs at least 2 positions, not {}", setting.positions));
+  }
+  setting.partition = options.all_balanced ? balanced_partitions(setting.positions).front()
+                                           : parse_partition(options.partition, setting.positions);
+  validate(setting);
+  if (setting.family == Family::conv && options.layers != 0 &&
+      options.layers != setting.conv().rounds()) {
+    throw ConfigError(fmt::format("{} positions are pooled in {} rounds; leave --layers away",
+                                  setting.positions, setting.conv().rounds()));
+  }
+  return setting;
+}
+
+std::string title(const RankSetting& s) {
+  if (s.family == Family::conv) {
+    return fmt::format("convolutional circuit, {} channels, inputs of dimension {}, {} pooling",
+                       s.width, s.inputs, s.pooling == Pooling::mirror ? "mirror" : "contiguous");
+  }
+  if (s.family == Family::recurrent) {
+    return fmt::format("recurrent circuit, depth {}, {} channels, inputs of dimension {}", s.layers,
+                       s.width, s.inputs);
+  }
+  return fmt::format(
+      "{} layer{} × width {}, {} head{}, {}{}{}", s.layers, s.layers == 1 ? "" : "s", s.width,
+      s.heads, s.heads == 1 ? "" : "s", s.causal ? "causal" : "bidirectional",
+      s.residual ? ", residual" : "",
+      s.embedding_rank == 0 ? "" : fmt::format(", embedding rank {}", s.embedding_rank));
+}
+
+std::string status_text(const RankResult& result) {
+  switch (result.status) {
+    case RankStatus::exact:
+      return "exact: it meets the structural bound, which is proved";
+    case RankStatus::generic:
+      return fmt::format("generic: saturated below the grid; wrong with probability below {:.1e}",
+                         result.error_probability);
+    case RankStatus::at_least:
+      return "at least: proved from below, the grid was filled";
+  }
+  throw InternalError("unknown status");
+}
+
+void print_result(Session& session, const RankSetting& setting, const RankResult& result) {
+  const Terminal& terminal = session.terminal;
+  session.out << terminal.plain(
+      fmt::format("{}  {}\n\n", terminal.accent("fathom rank"), title(setting)));
+  Table table({{""}, {"", Align::right}, {""}});
+  table.add_row({"separation rank", rank_text(result), status_text(result)});
+  table.add_row({setting.family == Family::attention ? "R_max" : "structural bound",
+                 result.rmax.get_str(), "proved upper bound"});
+  if (setting.family == Family::attention && !setting.causal) {
+    const auto bounds = theory::separation_bounds({static_cast<std::int64_t>(setting.layers),
+                                                   static_cast<std::int64_t>(setting.width),
+                                                   static_cast<std::int64_t>(setting.heads)});
+    table.add_row({fmt::format("Theorem {} lower", bounds.theorem),
+                   bounds.log3_lower ? power_of_3_text(*bounds.log3_lower) : "-", "as printed"});
+    table.add_row({fmt::format("Theorem {} upper", bounds.theorem),
+                   power_of_3_text(bounds.log3_upper), "as printed"});
+  }
+  session.out << terminal.plain(table.render(terminal));
+  std::size_t largest = 0;
+  for (const BlockResult& block : result.blocks) largest = std::max(largest, block.side);
+  std::vector<std::string> primes;
+  for (const std::uint32_t prime : result.primes) primes.push_back(std::to_string(prime));
+  session.out << fmt::format(
+      "\n  partition {}{}; {} evaluation; grid {}{}\n  primes {}; {}\n", setting.partition,
+      setting.family == Family::attention
+          ? fmt::format(", output position {}", setting.output_position)
+          : "",
+      result.method == Method::gram ? "Gram" : "direct",
+      format_whole(static_cast<std::int64_t>(result.grid)),
+      result.split ? fmt::format(" in {} degree blocks, the largest {}", result.blocks.size(),
+                                 format_whole(static_cast<std::int64_t>(largest)))
+                   : "",
+      join(primes, ", "), format_seconds(result.seconds));
+}
+
+RankOptions with_progress(const Options& options, ProgressLine& line) {
+  RankOptions work = to_rank_options(options.work);
+  work.progress = [&line](const std::string& stage, double fraction) {
+    line.update(stage, fraction);
+  };
+  return work;
+}
+
+void run_one(Session& session, const Options& options) {
+  const RankSetting setting = to_setting(options);
+  if (options.output_position == "all") {
+    throw ConfigError("--output-position all goes with --all-balanced");
+  }
+  ProgressLine line(session.err, is_live_error_stream(session.err));
+  const RankResult result = compute_rank(setting, with_progress(options, line));
+  line.clear();
+  if (!options.json) return print_result(session, setting, result);
+  Json document = json_document("rank");
+  add_setting(document, setting);
+  add_result(document, result);
+  print_json(session, document);
+}
+
+/// Every balanced partition (and every output position, when asked), one of each complementary
+/// pair: exchanging A and B transposes the matrix.
+std::vector<RankSetting> balanced_settings(const Options& options) {
+  const RankSetting base = to_setting(options);
+  std::vector<RankSetting> settings;
+  const bool all_outputs = options.output_position == "all" && base.family == Family::attention;
+  for (std::size_t i = 0; i < (all_outputs ? base.positions : 1); ++i) {
+    for (const std::string& partition : balanced_partitions(base.positions)) {
+      if (partition.front() == '1') continue;
+      settings.push_back(base);
+      settings.back().partition = partition;
+      if (all_outputs) settings.back().output_position = i;
+    }
+  }
+  return settings;
+}
+
+Json balanced_json(const std::vector<RankSetting>& settings, const std::vector<RankResult>& results,
+                   const std::map<std::size_t, std::vector<std::string>>& groups) {
+  Json document = json_document("rank");
+  add_setting(document, settings.front());
+  document.erase("partition");
+  document["partitions"] = Json::array();
+  double seconds = 0;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    seconds += results[i].seconds;
+    for (const std::string& partition :
+         {settings[i].partition, complement(settings[i].partition)}) {
+      Json entry;
+      entry["partition"] = partition;
+      entry["output_position"] = settings[i].output_position;
+      entry["rank"] = results[i].rank;
+      entry["status"] = to_string(results[i].status);
+      entry["rmax"] = results[i].rmax.get_str();
+      if (results[i].rmax < mpz_class("9007199254740992")) entry["rmax"] = results[i].rmax.get_ui();
+      entry["error_probability"] = results[i].error_probability;
+      document["partitions"].push_back(entry);
+    }
+  }
+  document["groups"] = Json::array();
+  for (const auto& [rank, partitions] : groups) {
+    document["groups"].push_back(
+        {{"rank", rank}, {"count", partitions.size()}, {"partitions", partitions}});
+  }
+  document["invariant"] = groups.size() == 1;
+  document["primes"] = results.front().primes;
+  document["seconds"] = seconds;
+  return document;
+}
+
+void run_all_balanced(Session& session, const Options& options) {
+  const std::vector<RankSetting> settings = balanced_settings(options);
+  ProgressLine line(session.err, is_live_error_stream(session.err));
+  RankOptions work = to_rank_options(options.work);
+  // The Gram form takes the invariance for granted; here it is the question.
+  if (work.method == Method::automatic) work.method = Method::direct;
+  TableProgress progress;
+  progress.finished = [&](std::size_t, const RankResult&, std::size_t done, std::size_t total) {
+    line.update(fmt::format("{} of {} partitions", done, total),
+                static_cast<double>(done) / static_cast<double>(total));
+  };
+  const std::vector<RankResult> results = compute_ranks(settings, work, nullptr, progress);
+  line.clear();
+  std::map<std::size_t, std::vector<std::string>> groups;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const std::string suffix =
+        options.output_position == "all" ? fmt::format("@{}", settings[i].output_position) : "";
+    groups[results[i].rank].push_back(settings[i].partition + suffix);
+    groups[results[i].rank].push_back(complement(settings[i].partition) + suffix);
+  }
+  if (options.json) return print_json(session, balanced_json(settings, results, groups));
+  const Terminal& terminal = session.terminal;
+  session.out << terminal.plain(fmt::format("{}  {}, {} positions, all balanced partitions\n\n",
+                                            terminal.accent("fathom rank"), title(settings.front()),
+                                            settings.front().positions));
+  Table table({{"rank", Align::right}, {"partitions", Align::right}, {"which"}});
+  for (const auto& [rank, partitions] : groups) {
+    std::vector<std::string> shown(
+        partitions.begin(),
+        partitions.begin() + std::min<std::ptrdiff_t>(6, std::ssize(partitions)));
+    if (shown.size() < partitions.size()) shown.push_back("...");
+    table.add_row({format_whole(static_cast<std::int64_t>(rank)), std::to_string(partitions.size()),
+                   join(shown, " ")});
+  }
+  session.out << table.render(terminal);
+  session.out << (groups.size() == 1 ? "\n  One rank for all: the partition does not matter here.\n"
+                                     : "\n  The partition matters here.\n");
+}
+
+}  // namespace
+
+void add_rank_command(CommandTree& tree) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = tree.add(
+      tree.root(), "rank",
+      {"The exact separation rank of a small network",
+       "Computes, over prime fields, how strongly a network can couple two sets of input "
+       "positions: the separation rank that arXiv 2006.12467 bounds. The answer is 'exact' where "
+       "it meets the proved structural bound R_max, 'generic' where the grid saturated (with the "
+       "probability of error), 'at least' otherwise.",
+       {{"rank --layers 2 --width 4", "one head, bidirectional: meets R_max"},
+        {"rank --layers 2 --width 4 --heads 4", "heads lower the rank"},
+        {"rank --layers 2 --width 2 --positions 4 --mask causal --all-balanced",
+         "with a causal mask the partition matters"},
+        {"rank --layers 3 --width 2 --positions 6 --partition 011111 --output-position 0",
+         "unbalanced"},
+        {"rank --family conv --width 4 --positions 8 --partition interleaved",
+         "a convolutional arithmetic circuit"},
+        {"rank table --layers 2 --widths 1-12", "a whole table, resumable"}}},
+      [options](Session& session) {
+        if (options->all_balanced) {
+          run_all_balanced(session, *options);
+        } else {
+          run_one(session, *options);
+        }
+      });
+  command.add_option("--layers", options->layers, "Depth L")->type_name("L");
+  command.add_option("--width", options->width, "Width d; for circuits the channels")
+      ->type_name("D");
+  command.add_option("--heads", options->heads, "Attention heads H (default 1)")->type_name("H");
+  command
+      .add_option("--positions", options->positions,
+                  "Sequence length N (default 2 d; for circuits 8)")
+      ->type_name("N");
+  command
+      .add_option("--partition", options->partition,
+                  "left-right (default), interleaved, or N digits: 0 is side A, 1 side B")
+      ->type_name("P");
+  command.add_flag("--all-balanced", options->all_balanced,
+                   "Every balanced partition, evaluated from the definition");
+  command
+      .add_option(
+          "--output-position", options->output_position,
+          "Position of the output, from 0 (default the last); with --all-balanced also 'all'")
+      ->type_name("I");
+  command
+      .add_option("--output-component", options->output_component,
+                  "Component of the output, from 0 (default 0)")
+      ->type_name("P");
+  tree.restrict(command.add_option("--mask", options->mask, "bidirectional (default) or causal")
+                    ->type_name("NAME"),
+                {"bidirectional", "causal"});
+  command.add_flag("--residual", options->residual, "With residual connections");
+  command
+      .add_option("--embedding-rank", options->embedding_rank,
+                  "Inputs of this rank r < d through a shared embedding")
+      ->type_name("R");
+  tree.restrict(command
+                    .add_option("--family", options->family,
+                                "attention (default), conv or recurrent arithmetic circuit")
+                    ->type_name("NAME"),
+                {"attention", "conv", "recurrent"});
+  command
+      .add_option("--input-dimension", options->inputs,
+                  "Circuits: dimension M of the inputs (default the channels)")
+      ->type_name("M");
+  tree.restrict(
+      command.add_option("--pooling", options->pooling, "conv: contiguous (default) or mirror")
+          ->type_name("NAME"),
+      {"contiguous", "mirror"});
+  add_rank_work_options(tree, command, options->work);
+  command.add_flag("--json", options->json, "Print JSON");
+  add_rank_table_command(tree, command);
+}
+
+}  // namespace fathom

@@ -1,0 +1,36 @@
+// What `fathom rank` and `fathom rank table` share: flags, settings and how a result is shown.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "cli/json_output.h"
+#include "exact/separation_rank.h"
+
+namespace fathom {
+
+/// Flags about the computation rather than the network.
+struct RankWorkOptions {
+  std::string method = "auto";
+  std::string memory;
+  std::uint64_t seed = 1;
+  std::size_t primes = 2;
+  std::size_t max_grid = 0;
+  std::size_t threads = 0;
+  bool whole = false;
+};
+
+void add_rank_work_options(CommandTree& tree, CLI::App& command, RankWorkOptions& options);
+/// ConfigError for values that mean nothing.
+exact::RankOptions to_rank_options(const RankWorkOptions& options);
+
+/// "1-4,8" as 1, 2, 3, 4, 8; ConfigError names `what`.
+std::vector<std::size_t> parse_list(const std::string& text, const std::string& what);
+
+/// "18", "≥ 18".
+std::string rank_text(const exact::RankResult& result);
+/// 3^x for a table: digits while small, a power of ten beyond.
+std::string power_of_3_text(double log3_value);
+
+}  // namespace fathom

@@ -1,0 +1,96 @@
+#include "exact/rank_json.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace fathom::exact {
+namespace {
+
+/// A JSON number while every reader keeps it exact (2^53), text beyond.
+nlohmann::ordered_json whole(const mpz_class& value) {
+  if (value < mpz_class("9007199254740992")) return value.get_ui();
+  return value.get_str();
+}
+
+mpz_class whole(const nlohmann::json& value) {
+  return value.is_string() ? mpz_class(value.get<std::string>())
+                           : mpz_class(value.get<unsigned long>());
+}
+
+RankStatus parse_status(const std::string& text) {
+  for (const RankStatus status : {RankStatus::exact, RankStatus::generic, RankStatus::at_least}) {
+    if (text == to_string(status)) return status;
+  }
+  throw std::invalid_argument("unknown status " + text);
+}
+
+}  // namespace
+
+void add_setting(nlohmann::ordered_json& target, const RankSetting& s) {
+  target["family"] = to_string(s.family);
+  if (s.family != Family::conv) target["layers"] = s.layers;
+  target["width"] = s.width;
+  if (s.family == Family::attention) {
+    target["heads"] = s.heads;
+  } else {
+    target["input_dimension"] = s.inputs;
+  }
+  target["positions"] = s.positions;
+  target["partition"] = s.partition;
+  if (s.family == Family::conv) {
+    target["pooling"] = s.pooling == Pooling::mirror ? "mirror" : "contiguous";
+  }
+  if (s.family != Family::attention) return;
+  target["output_position"] = s.output_position;
+  target["output_component"] = s.output_component;
+  target["mask"] = s.causal ? "causal" : "bidirectional";
+  target["residual"] = s.residual;
+  target["embedding_rank"] = nullptr;
+  if (s.embedding_rank != 0) target["embedding_rank"] = s.embedding_rank;
+}
+
+void add_result(nlohmann::ordered_json& target, const RankResult& result) {
+  target["rank"] = result.rank;
+  target["status"] = to_string(result.status);
+  target["rmax"] = whole(result.rmax);
+  target["grid"] = result.grid;
+  target["primes"] = result.primes;
+  target["error_probability"] = result.error_probability;
+  target["seconds"] = result.seconds;
+  target["bytes"] = result.bytes;
+  target["method"] = result.method == Method::gram ? "gram" : "direct";
+  target["split"] = result.split;
+  target["blocks"] = nlohmann::ordered_json::array();
+  for (const BlockResult& block : result.blocks) {
+    target["blocks"].push_back({{"degree", block.degree},
+                                {"rank", block.rank},
+                                {"bound", whole(block.bound)},
+                                {"side", block.side}});
+  }
+}
+
+RankResult result_from_json(const nlohmann::json& record, const std::string& origin) {
+  try {
+    RankResult result;
+    result.rank = record.at("rank");
+    result.status = parse_status(record.at("status"));
+    result.rmax = whole(record.at("rmax"));
+    result.grid = record.at("grid");
+    result.primes = record.at("primes").get<std::vector<std::uint32_t>>();
+    result.error_probability = record.at("error_probability");
+    result.seconds = record.at("seconds");
+    result.bytes = record.at("bytes");
+    result.method = record.at("method") == "gram" ? Method::gram : Method::direct;
+    result.split = record.at("split");
+    for (const auto& block : record.at("blocks")) {
+      result.blocks.push_back(
+          {block.at("degree"), block.at("side"), block.at("rank"), whole(block.at("bound"))});
+    }
+    return result;
+  } catch (const std::exception& error) {
+    throw DataError(fmt::format("{} is no rank record: {}", origin, error.what()));
+  }
+}
+
+}  // namespace fathom::exact

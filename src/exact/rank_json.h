@@ -1,0 +1,18 @@
+// A rank and its setting as JSON, the one form for output and records. Include only in .cpp files.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "exact/separation_rank.h"
+
+namespace fathom::exact {
+
+/// Adds the setting's and the result's fields to `target`.
+void add_setting(nlohmann::ordered_json& target, const RankSetting& setting);
+void add_result(nlohmann::ordered_json& target, const RankResult& result);
+
+/// The inverse of add_result; DataError names `origin`.
+RankResult result_from_json(const nlohmann::json& record, const std::string& origin);
+
+}  // namespace fathom::exact
