@@ -54,6 +54,10 @@ RankSetting to_setting(const Options& options) {
   if (options.layers == 0 && setting.family != Family::conv) {
     throw ConfigError("--layers is required: the network's depth");
   }
+  if (options.width > kMaxRankWidth || options.positions > kMaxRankWidth) {
+    throw ConfigError(
+        fmt::format("width and positions must be at most {} for an exact rank", kMaxRankWidth));
+  }
   setting.layers = std::max<std::size_t>(1, options.layers);
   setting.width = options.width;
   setting.heads = options.heads;

@@ -84,10 +84,16 @@ std::vector<RankSetting> table_settings(const Options& options) {
   std::vector<RankSetting> settings;
   for (const std::size_t layers : parse_list(options.layers, "--layers")) {
     for (const std::size_t width : parse_list(options.widths, "--widths")) {
+      if (width > kMaxRankWidth) {
+        throw ConfigError(fmt::format("--widths must be at most {}", kMaxRankWidth));
+      }
       for (const std::size_t rank : list_or_zero(options.embedding_ranks, "--embedding-ranks")) {
         if (rank > width) continue;
         for (const std::size_t heads : heads_of(options, width)) {
           for (std::size_t positions : list_or_zero(options.positions, "--positions")) {
+            if (positions > kMaxRankWidth) {
+              throw ConfigError(fmt::format("--positions must be at most {}", kMaxRankWidth));
+            }
             if (positions == 0) positions = 2 * (rank != 0 ? rank : width);
             for (const auto& [partition, output] : partitions_of(options, positions)) {
               RankSetting setting;

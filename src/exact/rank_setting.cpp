@@ -217,7 +217,9 @@ std::string RankSetting::key() const {
 
 void validate(const RankSetting& s) {
   if (s.layers < 1 || s.width < 1) refuse("layers and width must be at least 1");
-  if (s.width > 4096 || s.positions > 4096) refuse("width and positions must be at most 4096");
+  if (s.width > kMaxRankWidth || s.positions > kMaxRankWidth) {
+    refuse(fmt::format("width and positions must be at most {} for an exact rank", kMaxRankWidth));
+  }
   if (s.positions < 2) {
     refuse(fmt::format("a partition needs at least 2 positions, not {}", s.positions));
   }

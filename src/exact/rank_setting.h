@@ -12,6 +12,9 @@
 
 namespace fathom::exact {
 
+/// Nothing wider or longer is computed; memory ends long before.
+inline constexpr std::size_t kMaxRankWidth = 4096;
+
 enum class Family { attention, conv, recurrent };
 std::string to_string(Family family);
 Family parse_family(const std::string& text);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -73,7 +74,8 @@ TEST_F(RankTable, ALineCutShortCostsOneSettingOnly) {
   fs::resize_file(path_, whole.size() - 40);  // as if the power failed while the last was written
   EXPECT_EQ(run(), 1u);
   EXPECT_EQ(run(), 0u);
-  EXPECT_EQ(read_text_file(path_).size(), whole.size());
+  const std::string mended = read_text_file(path_);
+  EXPECT_EQ(std::count(mended.begin(), mended.end(), '\n'), 4);
 }
 
 TEST_F(RankTable, RefusesForeignFilesAndLeavesThemAlone) {

@@ -1,0 +1,60 @@
+#include "core/append_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/memory.h"
+
+namespace fathom {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AppendFileTest : public testing::Test {
+ protected:
+  void SetUp() override { fs::remove(path_); }
+  void TearDown() override { fs::remove(path_); }
+  // One file a test: tests run side by side in processes of their own.
+  fs::path path_ = fs::path(testing::TempDir()) /
+                   testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST_F(AppendFileTest, KeepsWholeLinesAcrossOpenings) {
+  {
+    AppendFile file(path_);
+    EXPECT_TRUE(file.lines().empty());
+    file.append("one");
+    file.append("two");
+  }
+  AppendFile again(path_);
+  EXPECT_EQ(again.lines(), (std::vector<std::string>{"one", "two"}));
+}
+
+TEST_F(AppendFileTest, ALineCutShortIsReplacedByTheNext) {
+  std::ofstream(path_) << "one\ntw";
+  {
+    AppendFile file(path_);
+    EXPECT_EQ(file.lines(), std::vector<std::string>{"one"});
+    EXPECT_EQ(read_text_file(path_), "one\ntw");  // untouched until there is something to write
+    file.append("three");
+  }
+  EXPECT_EQ(read_text_file(path_), "one\nthree\n");
+}
+
+TEST_F(AppendFileTest, RefusesASecondHolderAndBadPaths) {
+  const AppendFile first(path_);
+  EXPECT_THROW(AppendFile{path_}, ConfigError);
+  EXPECT_THROW(AppendFile{"/nonexistent/folder/file"}, DataError);
+  EXPECT_THROW(AppendFile{testing::TempDir()}, DataError);
+}
+
+TEST(Memory, UsableMemoryIsPlausible) {
+  EXPECT_GT(usable_memory_bytes(), 1e8);
+  EXPECT_LT(usable_memory_bytes(), 1e15);
+}
+
+}  // namespace
+}  // namespace fathom
