@@ -109,7 +109,8 @@ std::string title(const RankSetting& s) {
 std::string status_text(const RankResult& result) {
   switch (result.status) {
     case RankStatus::exact:
-      return "exact: it meets the structural bound, which is proved";
+      return result.bound == result.rmax ? "exact: it meets the structural bound, which is proved"
+                                         : "exact: it meets the head bound, which is proved";
     case RankStatus::generic:
       return fmt::format("generic: saturated below the grid; wrong with probability below {:.1e}",
                          result.error_probability);
@@ -127,6 +128,9 @@ void print_result(Session& session, const RankSetting& setting, const RankResult
   table.add_row({"separation rank", rank_text(result), status_text(result)});
   table.add_row({setting.family == Family::attention ? "R_max" : "structural bound",
                  result.rmax.get_str(), "proved upper bound"});
+  if (result.bound < result.rmax) {
+    table.add_row({"head bound", result.bound.get_str(), "proved upper bound for these heads"});
+  }
   if (setting.family == Family::attention && !setting.causal) {
     const auto bounds = theory::separation_bounds({static_cast<std::int64_t>(setting.layers),
                                                    static_cast<std::int64_t>(setting.width),

@@ -54,6 +54,7 @@ void add_result(nlohmann::ordered_json& target, const RankResult& result) {
   target["rank"] = result.rank;
   target["status"] = to_string(result.status);
   target["rmax"] = whole(result.rmax);
+  target["bound"] = whole(result.bound);
   target["grid"] = result.grid;
   target["primes"] = result.primes;
   target["error_probability"] = result.error_probability;
@@ -65,7 +66,8 @@ void add_result(nlohmann::ordered_json& target, const RankResult& result) {
   for (const BlockResult& block : result.blocks) {
     target["blocks"].push_back({{"degree", block.degree},
                                 {"rank", block.rank},
-                                {"bound", whole(block.bound)},
+                                {"rmax", whole(block.bound)},
+                                {"bound", whole(block.proved)},
                                 {"side", block.side}});
   }
 }
@@ -76,6 +78,7 @@ RankResult result_from_json(const nlohmann::json& record, const std::string& ori
     result.rank = record.at("rank");
     result.status = parse_status(record.at("status"));
     result.rmax = whole(record.at("rmax"));
+    result.bound = whole(record.at("bound"));
     result.grid = record.at("grid");
     result.primes = record.at("primes").get<std::vector<std::uint32_t>>();
     result.error_probability = record.at("error_probability");
@@ -84,8 +87,8 @@ RankResult result_from_json(const nlohmann::json& record, const std::string& ori
     result.method = record.at("method") == "gram" ? Method::gram : Method::direct;
     result.split = record.at("split");
     for (const auto& block : record.at("blocks")) {
-      result.blocks.push_back(
-          {block.at("degree"), block.at("side"), block.at("rank"), whole(block.at("bound"))});
+      result.blocks.push_back({block.at("degree"), block.at("side"), block.at("rank"),
+                               whole(block.at("rmax")), whole(block.at("bound"))});
     }
     return result;
   } catch (const std::exception& error) {

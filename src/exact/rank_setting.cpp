@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "exact/partition.h"
+#include "theory/head_rank.h"
 #include "theory/structural_rank.h"
 
 namespace fathom::exact {
@@ -249,6 +250,16 @@ std::vector<mpz_class> structural_bounds(const RankSetting& s) {
       return {recurrent_bound(s)};
   }
   throw InternalError("unknown family");
+}
+
+std::vector<mpz_class> proved_bounds(const RankSetting& s) {
+  std::vector<mpz_class> bounds = structural_bounds(s);
+  if (s.family != Family::attention || s.causal || s.residual) return bounds;
+  const std::vector<mpz_class> by_heads = theory::head_degree_bounds(
+      static_cast<std::int64_t>(s.layers), static_cast<std::int64_t>(s.width),
+      static_cast<std::int64_t>(s.heads), static_cast<std::int64_t>(s.input_dimension()));
+  for (std::size_t k = 0; k < bounds.size(); ++k) bounds[k] = std::min(bounds[k], by_heads[k]);
+  return bounds;
 }
 
 bool splits_by_degree(const RankSetting& s) {

@@ -57,6 +57,10 @@ void validate(const RankSetting& setting);
 /// The sum bounds the separation rank, also with residuals, where the degrees mix.
 std::vector<mpz_class> structural_bounds(const RankSetting& setting);
 
+/// The sharpest bounds that are proved, block by block: for bidirectional attention without
+/// residuals also those that see the heads (theory/head_rank.h); else the structural bounds.
+std::vector<mpz_class> proved_bounds(const RankSetting& setting);
+
 /// Whether y is homogeneous in the B inputs degree by degree (no residual), so that it splits.
 bool splits_by_degree(const RankSetting& setting);
 

@@ -36,8 +36,9 @@ Method choose_method(const RankSetting& setting, Method wanted) {
   return wanted;
 }
 
-std::vector<mpz_class> block_bounds(const RankSetting& setting, bool split) {
-  std::vector<mpz_class> bounds = structural_bounds(setting);
+/// One bound per degree, or their sum where the matrix stays whole.
+std::vector<mpz_class> per_block(const RankSetting& setting, bool split,
+                                 std::vector<mpz_class> bounds) {
   if (split && splits_by_degree(setting)) return bounds;
   mpz_class sum = 0;
   for (const mpz_class& bound : bounds) sum += bound;
@@ -106,7 +107,8 @@ class Search {
       : setting_(setting),
         options_(options),
         method_(choose_method(setting, options.method)),
-        bounds_(block_bounds(setting, options.split)),
+        bounds_(per_block(setting, options.split, structural_bounds(setting))),
+        proved_(per_block(setting, options.split, proved_bounds(setting))),
         sides_(first_sides(setting, bounds_, options)),
         limit_(memory_limit(options)),
         candidates_(primes_below(kPrimeLimit, std::max(kMaxPrimes, options.primes))) {
@@ -179,7 +181,7 @@ class Search {
     bool any = false;
     const std::size_t limit = options_.max_side == 0 ? std::size_t{1} << 40 : options_.max_side;
     for (std::size_t k = 0; k < sides_.size(); ++k) {
-      if (best_[k] < sides_[k] || bounds_[k] == best_[k] || sides_[k] >= limit) continue;
+      if (best_[k] < sides_[k] || proved_[k] == best_[k] || sides_[k] >= limit) continue;
       next[k] = std::min(clamp(bounds_[k], limit), 2 * sides_[k]);
       any = true;
     }
@@ -200,11 +202,16 @@ class Search {
     bool met = true;
     bool saturated = true;
     for (std::size_t k = 0; k < bounds_.size(); ++k) {
-      result.blocks.push_back({k, sides_[k], best_[k], bounds_[k]});
+      if (proved_[k] < best_[k]) {
+        throw InternalError(fmt::format("{}: rank {} of degree {} exceeds the proved bound {}",
+                                        setting_.key(), best_[k], k, proved_[k].get_str()));
+      }
+      result.blocks.push_back({k, sides_[k], best_[k], bounds_[k], proved_[k]});
       result.rank += best_[k];
       result.grid += sides_[k];
       result.rmax += bounds_[k];
-      if (bounds_[k] == best_[k]) continue;
+      result.bound += proved_[k];
+      if (proved_[k] == best_[k]) continue;
       met = false;
       saturated &= best_[k] < sides_[k];
       result.error_probability += chance_of_error(best_[k]);
@@ -228,7 +235,8 @@ class Search {
   const RankSetting& setting_;
   const RankOptions& options_;
   Method method_;
-  std::vector<mpz_class> bounds_;
+  std::vector<mpz_class> bounds_;  // grids go up to these, so that the sharper ones are tested
+  std::vector<mpz_class> proved_;
   Sizes sides_;
   double limit_;
   std::vector<std::uint32_t> candidates_;
@@ -273,8 +281,10 @@ double memory_needed(const RankSetting& setting, const std::vector<std::size_t>&
 double smallest_memory(const RankSetting& setting, const RankOptions& options) {
   validate(setting);
   choose_method(setting, options.method);
-  return memory_needed(setting, first_sides(setting, block_bounds(setting, options.split), options),
-                       1);
+  return memory_needed(
+      setting,
+      first_sides(setting, per_block(setting, options.split, structural_bounds(setting)), options),
+      1);
 }
 
 RankResult compute_rank(const RankSetting& setting, const RankOptions& options) {

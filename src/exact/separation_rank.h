@@ -3,7 +3,7 @@
 // For generic weights the separation rank with respect to a partition (A, B) is the rank of the
 // matrix y(a_m, b_n) over enough random assignments a_m to A and b_n to B. Weights and inputs are
 // drawn modulo p, afresh for each prime. A rank found modulo p is a proved lower bound for almost
-// all real weights; where it meets the structural upper bound it is exact. Otherwise a rank below
+// all real weights; where it meets a proved upper bound it is exact. Otherwise a rank below
 // the grid's side is the generic rank unless a nonzero polynomial vanished by chance: probability
 // at most (rank + 1) deg(y) / p per prime (Schwartz-Zippel, given that p does not divide the whole
 // polynomial), multiplied over primes and summed over degree blocks.
@@ -44,13 +44,15 @@ struct BlockResult {
   std::size_t degree = 0;  // k: degree 2k in the B inputs; 0 for a whole matrix
   std::size_t side = 0;
   std::size_t rank = 0;
-  mpz_class bound;
+  mpz_class bound;   // this block's share of R_max
+  mpz_class proved;  // the sharpest proved bound, at most `bound`
 };
 
 struct RankResult {
   std::size_t rank = 0;
   RankStatus status = RankStatus::at_least;
   mpz_class rmax;        // sum of the structural bounds
+  mpz_class bound;       // sum of the sharpest proved bounds: what `exact` refers to
   std::size_t grid = 0;  // sum of the sides: the side of the matrix that was not split
   bool split = false;
   Method method = Method::direct;

@@ -30,9 +30,17 @@ TEST(Rank, JsonCarriesEveryPromisedField) {
   EXPECT_EQ(exact["partition"], "0011");
   EXPECT_EQ(exact["output_position"], 3);
 
-  const auto generic =
+  const auto heads =
       run_json({"rank", "--layers", "2", "--width", "4", "--heads", "4", "--positions", "4"});
-  EXPECT_EQ(generic["rank"], 85);
+  EXPECT_EQ(heads["rank"], 85);
+  EXPECT_EQ(heads["rmax"], 110);
+  EXPECT_EQ(heads["bound"], 85);
+  EXPECT_EQ(heads["status"], "exact");
+
+  const auto generic =
+      run_json({"rank", "--layers", "2", "--width", "4", "--positions", "4", "--partition",
+                "0111", "--output-position", "0"});
+  EXPECT_EQ(generic["rank"], 69);
   EXPECT_EQ(generic["status"], "generic");
   EXPECT_GT(generic["error_probability"], 0.0);
 
@@ -122,7 +130,7 @@ TEST(RankTable, PrintsResumesAndExports) {
   csv.push_back("--csv");
   const CommandResult second = run_command(csv);
   EXPECT_EQ(second.err, "");  // nothing left to compute
-  EXPECT_NE(second.out.find("2,4,2,8,00001111,7,bidirectional,0,,107,generic,110"),
+  EXPECT_NE(second.out.find("2,4,2,8,00001111,7,bidirectional,0,,107,exact,110,107"),
             std::string::npos)
       << second.out;
   std::vector<std::string> more = base;

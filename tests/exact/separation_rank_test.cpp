@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "exact/field_rank.h"
 #include "exact/partition.h"
 
 namespace fathom::exact {
@@ -29,7 +30,8 @@ void expect_rank(const RankSetting& setting, std::size_t rank, std::size_t rmax)
   const RankResult result = compute_rank(setting);
   EXPECT_EQ(result.rank, rank) << setting.key();
   EXPECT_EQ(result.rmax, rmax) << setting.key();
-  EXPECT_EQ(result.status, rank == rmax ? RankStatus::exact : RankStatus::generic);
+  EXPECT_EQ(result.status, result.bound == rank ? RankStatus::exact : RankStatus::generic);
+  EXPECT_LE(result.bound, rmax);
   EXPECT_GE(result.primes.size(), 2u);
 }
 
@@ -166,18 +168,49 @@ TEST(SeparationRank, EmbeddingRankActsAsWidth) {
   }
 }
 
-TEST(SeparationRank, SaturationIsSharp) {
+TEST(SeparationRank, SaturationIsSharpAndLargerGridsAddNothing) {
   const RankSetting setting = balanced(2, 3, 1, 6);  // rank 49
   for (const std::size_t side : {1u, 20u, 48u, 49u, 50u, 98u, 196u}) {
+    auto matrix = sample_matrices(setting, Method::gram, 8388593, 1, {side}).front();
+    EXPECT_EQ(rank_mod_p(matrix, side, side, 8388593), std::min<std::size_t>(side, 49));
     RankOptions options;
     options.split = false;
-    const auto matrix = sample_matrices(setting, Method::gram, 8388593, 1, {side}).front();
-    EXPECT_EQ(matrix.size(), side * side);
-    options.max_side = std::min<std::size_t>(side, 49);
+    options.max_side = side;
     const RankResult result = compute_rank(setting, options);
     EXPECT_EQ(result.rank, std::min<std::size_t>(side, 49));
     EXPECT_EQ(result.status, side >= 49 ? RankStatus::exact : RankStatus::at_least);
   }
+}
+
+TEST(SeparationRank, EveryDegreeBlockStaysWithinItsBoundOnLargerGrids) {
+  for (const RankSetting& setting :
+       {balanced(2, 4, 1, 8), balanced(2, 4, 4, 8), balanced(3, 2, 2, 4),
+        attention(2, 3, 1, "011111", 0), attention(3, 3, 1, "0111", 0)}) {
+    const auto bounds = proved_bounds(setting);
+    std::vector<std::size_t> sides;
+    for (const mpz_class& bound : structural_bounds(setting)) sides.push_back(bound.get_ui() + 9);
+    auto matrices = sample_matrices(setting, Method::gram, 8388593, 3, sides);
+    for (std::size_t k = 0; k < sides.size(); ++k) {
+      EXPECT_LE(rank_mod_p(matrices[k], sides[k], sides[k], 8388593), bounds[k]) << setting.key();
+    }
+  }
+}
+
+TEST(SeparationRank, HeadsMeetTheHeadBoundBlockByBlock) {
+  for (std::size_t width = 2; width <= 7; ++width) {
+    for (std::size_t heads = 2; heads <= width; ++heads) {
+      if (width % heads != 0) continue;
+      const RankResult result = compute_rank(balanced(2, width, heads, 2 * width));
+      EXPECT_EQ(result.status, RankStatus::exact);
+      EXPECT_LT(result.rank, result.rmax);
+      for (const BlockResult& block : result.blocks) {
+        EXPECT_EQ(block.proved, block.rank);
+        EXPECT_EQ(block.bound, block.side);  // the grid left room for more
+      }
+    }
+  }
+  EXPECT_EQ(compute_rank(balanced(3, 2, 2, 4)).rank, 215u);
+  EXPECT_EQ(compute_rank(balanced(3, 3, 3, 6)).rank, 2441u);
 }
 
 TEST(SeparationRank, WholeAndSplitAndEverySeedAgree) {
@@ -199,10 +232,16 @@ TEST(SeparationRank, WholeAndSplitAndEverySeedAgree) {
 TEST(SeparationRank, ErrorProbabilityIsTheStatedProduct) {
   const RankResult exact = compute_rank(balanced(2, 3, 1, 6));
   EXPECT_EQ(exact.error_probability, 0);
-  // (2,2,2): one block, rank 5 of 6, falls short; deg y = 4 C + 2 C + 1 = 25.
-  const RankResult generic = compute_rank(balanced(2, 2, 2, 4));
+  // One position on side A: the block of degree 2 falls short by two; deg y = 4 C + 2 C + 1 = 25.
+  const RankResult generic = compute_rank(attention(2, 3, 1, "011111", 0));
   ASSERT_EQ(generic.primes.size(), 2u);
-  const double expected = (6.0 * 25 / generic.primes[0]) * (6.0 * 25 / generic.primes[1]);
+  double expected = 0;
+  for (const BlockResult& block : generic.blocks) {
+    if (block.proved == block.rank) continue;
+    const double minor = static_cast<double>(block.rank + 1) * 25;
+    expected += (minor / generic.primes[0]) * (minor / generic.primes[1]);
+  }
+  EXPECT_GT(expected, 0);
   EXPECT_NEAR(generic.error_probability / expected, 1, 1e-12);
 }
 
