@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "exact/prime_field.h"
+#include "exact/separation_rank.h"
 
 namespace fathom::exact {
 namespace {
@@ -68,6 +69,24 @@ TEST(FieldRank, SmallFieldsDropRanksTheSameWay) {
     EXPECT_EQ(rank_mod_p(matrix, 9, 9, 3), expected);
   }
   EXPECT_GT(singular, 10u);
+}
+
+TEST(FieldRank, TheDefectOfThreeLayersAndWidthFourIsReal) {
+  // One head does not always reach R_max: with one B position the block of degree 7 spans 676 of
+  // the 680 forms of degree 14 in four variables (docs/theory.md).
+  RankSetting setting;
+  setting.layers = 3;
+  setting.width = 4;
+  setting.positions = 5;
+  setting.partition = "00001";
+  for (const std::uint32_t prime : primes_below(kPrimeLimit, 2)) {
+    std::vector<std::size_t> sides(14, 0);
+    sides[7] = 700;
+    auto matrix = sample_matrices(setting, Method::gram, prime, prime, sides)[7];
+    EXPECT_EQ(flint_rank(matrix, 700, 700, prime), 676u);
+    EXPECT_EQ(rank_mod_p(matrix, 700, 700, prime), 676u);
+  }
+  EXPECT_EQ(structural_bounds(setting)[7], 680);
 }
 
 TEST(FieldRank, RefusesMisfitSizes) {
