@@ -124,7 +124,7 @@ void print_result(Session& session, const RankSetting& setting, const RankResult
   const Terminal& terminal = session.terminal;
   session.out << terminal.plain(
       fmt::format("{}  {}\n\n", terminal.accent("fathom rank"), title(setting)));
-  Table table({{""}, {"", Align::right}, {""}});
+  Table table({{"quantity"}, {"value", Align::right}, {"status"}});
   table.add_row({"separation rank", rank_text(result), status_text(result)});
   table.add_row({setting.family == Family::attention ? "R_max" : "structural bound",
                  result.rmax.get_str(), "proved upper bound"});
@@ -320,7 +320,7 @@ void add_rank_command(CommandTree& tree) {
       .add_option("--output-component", options->output_component,
                   "Component of the output, from 0 (default 0)")
       ->type_name("P");
-  tree.restrict(command.add_option("--mask", options->mask, "bidirectional (default) or causal")
+  tree.restrict(command.add_option("--mask", options->mask, "Which positions a position sees")
                     ->type_name("NAME"),
                 {"bidirectional", "causal"});
   command.add_flag("--residual", options->residual, "With residual connections");
@@ -330,7 +330,7 @@ void add_rank_command(CommandTree& tree) {
       ->type_name("R");
   tree.restrict(command
                     .add_option("--family", options->family,
-                                "attention (default), conv or recurrent arithmetic circuit")
+                                "Network; conv and recurrent are arithmetic circuits")
                     ->type_name("NAME"),
                 {"attention", "conv", "recurrent"});
   command
@@ -338,7 +338,7 @@ void add_rank_command(CommandTree& tree) {
                   "Circuits: dimension M of the inputs (default the channels)")
       ->type_name("M");
   tree.restrict(
-      command.add_option("--pooling", options->pooling, "conv: contiguous (default) or mirror")
+      command.add_option("--pooling", options->pooling, "conv: which nodes are pooled first")
           ->type_name("NAME"),
       {"contiguous", "mirror"});
   add_rank_work_options(tree, command, options->work);

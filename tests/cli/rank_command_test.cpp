@@ -37,10 +37,10 @@ TEST(Rank, JsonCarriesEveryPromisedField) {
   EXPECT_EQ(heads["bound"], 85);
   EXPECT_EQ(heads["status"], "exact");
 
-  const auto generic =
-      run_json({"rank", "--layers", "2", "--width", "4", "--positions", "4", "--partition",
-                "0111", "--output-position", "0"});
-  EXPECT_EQ(generic["rank"], 69);
+  const auto generic = run_json({"rank", "--layers", "2", "--width", "4", "--positions", "4",
+                                 "--partition", "0111", "--output-position", "0"});
+  EXPECT_EQ(generic["rank"], 80);
+  EXPECT_EQ(generic["rmax"], 90);
   EXPECT_EQ(generic["status"], "generic");
   EXPECT_GT(generic["error_probability"], 0.0);
 
