@@ -279,7 +279,8 @@ void add_rank_command(CommandTree& tree) {
       {"The exact separation rank of a small network",
        "Computes, over prime fields, how strongly a network can couple two sets of input "
        "positions: the separation rank that arXiv 2006.12467 bounds. The answer is 'exact' where "
-       "it meets the proved structural bound R_max, 'generic' where the grid saturated (with the "
+       "it meets a proved upper bound (R_max, or the sharper one for several heads), 'generic' "
+       "where the grid saturated (with the "
        "probability of error), 'at least' otherwise.",
        {{"rank --layers 2 --width 4", "one head, bidirectional: meets R_max"},
         {"rank --layers 2 --width 4 --heads 4", "heads lower the rank"},

@@ -12,12 +12,13 @@
 namespace fathom {
 
 void add_rank_work_options(CommandTree& tree, CLI::App& command, RankWorkOptions& options) {
-  tree.restrict(command
-                    .add_option("--method", options.method,
-                                "How values are computed: auto, gram (fast, bidirectional "
-                                "attention) or direct (the definition)")
-                    ->type_name("NAME"),
-                {"auto", "gram", "direct"});
+  tree.restrict(
+      command
+          .add_option("--method", options.method,
+                      "How values are computed: gram is fast but for bidirectional attention "
+                      "only, direct is the definition")
+          ->type_name("NAME"),
+      {"auto", "gram", "direct"});
   command.add_flag("--whole", options.whole, "Eliminate one whole matrix, not degree by degree");
   command
       .add_option("--max-grid", options.max_grid,

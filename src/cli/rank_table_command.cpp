@@ -71,6 +71,29 @@ std::vector<std::pair<std::string, std::size_t>> partitions_of(const Options& op
   return result;
 }
 
+std::vector<std::size_t> list_or_zero(const std::string& text, const char* what) {
+  return text.empty() ? std::vector<std::size_t>{0} : parse_list(text, what);
+}
+
+/// Everything the lists leave open for one depth, width, embedding rank and head count.
+void add_settings(const Options& options, const RankSetting& base,
+                  std::vector<RankSetting>& settings) {
+  for (std::size_t positions : list_or_zero(options.positions, "--positions")) {
+    if (positions == 0) positions = 2 * base.input_dimension();
+    if (positions > kMaxRankWidth) {
+      throw ConfigError(fmt::format("--positions must be at most {}", kMaxRankWidth));
+    }
+    for (const auto& [partition, output] : partitions_of(options, positions)) {
+      RankSetting setting = base;
+      setting.positions = positions;
+      setting.partition = partition;
+      setting.output_position = output;
+      validate(setting);
+      settings.push_back(setting);
+    }
+  }
+}
+
 std::vector<RankSetting> table_settings(const Options& options) {
   if (options.layers.empty() || options.widths.empty()) {
     throw ConfigError("--layers and --widths are required, e.g. --layers 2 --widths 1-12");
@@ -78,9 +101,9 @@ std::vector<RankSetting> table_settings(const Options& options) {
   if (!options.partitions.empty() && !options.a_positions.empty()) {
     throw ConfigError("--partitions and --a-positions exclude each other");
   }
-  const auto list_or_zero = [](const std::string& text, const char* what) {
-    return text.empty() ? std::vector<std::size_t>{0} : parse_list(text, what);
-  };
+  RankSetting base;
+  base.causal = options.mask == "causal";
+  base.residual = options.residual;
   std::vector<RankSetting> settings;
   for (const std::size_t layers : parse_list(options.layers, "--layers")) {
     for (const std::size_t width : parse_list(options.widths, "--widths")) {
@@ -89,27 +112,12 @@ std::vector<RankSetting> table_settings(const Options& options) {
       }
       for (const std::size_t rank : list_or_zero(options.embedding_ranks, "--embedding-ranks")) {
         if (rank > width) continue;
+        base.layers = layers;
+        base.width = width;
+        base.embedding_rank = rank;
         for (const std::size_t heads : heads_of(options, width)) {
-          for (std::size_t positions : list_or_zero(options.positions, "--positions")) {
-            if (positions > kMaxRankWidth) {
-              throw ConfigError(fmt::format("--positions must be at most {}", kMaxRankWidth));
-            }
-            if (positions == 0) positions = 2 * (rank != 0 ? rank : width);
-            for (const auto& [partition, output] : partitions_of(options, positions)) {
-              RankSetting setting;
-              setting.layers = layers;
-              setting.width = width;
-              setting.heads = heads;
-              setting.positions = positions;
-              setting.partition = partition;
-              setting.output_position = output;
-              setting.causal = options.mask == "causal";
-              setting.residual = options.residual;
-              setting.embedding_rank = rank;
-              validate(setting);
-              settings.push_back(setting);
-            }
-          }
+          base.heads = heads;
+          add_settings(options, base, settings);
         }
       }
     }
@@ -258,7 +266,7 @@ void add_rank_table_command(CommandTree& tree, CLI::App& parent) {
       ->type_name("LIST");
   command.add_option("--embedding-ranks", options->embedding_ranks, "Embedding ranks r")
       ->type_name("LIST");
-  tree.restrict(command.add_option("--mask", options->mask, "bidirectional (default) or causal")
+  tree.restrict(command.add_option("--mask", options->mask, "Which positions a position sees")
                     ->type_name("NAME"),
                 {"bidirectional", "causal"});
   command.add_flag("--residual", options->residual, "With residual connections");
