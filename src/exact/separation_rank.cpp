@@ -111,7 +111,7 @@ class Search {
         proved_(per_block(setting, options.split, proved_bounds(setting))),
         sides_(first_sides(setting, bounds_, options)),
         limit_(memory_limit(options)),
-        candidates_(primes_below(kPrimeLimit, std::max(kMaxPrimes, options.primes))) {
+        candidates_(primes_below(options.prime_limit, std::max(kMaxPrimes, options.primes))) {
     if (memory_needed(setting, sides_, 1) > limit_) refuse_memory(setting, sides_, limit_);
     best_.assign(bounds_.size(), 0);
   }

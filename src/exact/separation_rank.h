@@ -36,6 +36,7 @@ struct RankOptions {
   std::size_t max_side = 0;  // no grid larger than this; 0: no limit
   bool split = true;         // by degree, where the network allows it
   Method method = Method::automatic;
+  std::uint32_t prime_limit = kPrimeLimit;  // primes are the largest below; small ones err often
   /// Called from worker threads with a stage and its share done; may throw to stop the work.
   std::function<void(const std::string& stage, double fraction)> progress;
 };
