@@ -73,7 +73,7 @@ TEST(FieldRank, SmallFieldsDropRanksTheSameWay) {
 
 TEST(FieldRank, TheDefectOfThreeLayersAndWidthFourIsReal) {
   // One head does not always reach R_max: with one B position the block of degree 7 spans 676 of
-  // the 680 forms of degree 14 in four variables (docs/theory.md).
+  // the 680 forms of degree 14 in four variables (docs/theory.md proves that four are missing).
   RankSetting setting;
   setting.layers = 3;
   setting.width = 4;
