@@ -110,7 +110,7 @@ std::string status_text(const RankResult& result) {
   switch (result.status) {
     case RankStatus::exact:
       return result.bound == result.rmax ? "exact: it meets the structural bound, which is proved"
-                                         : "exact: it meets the head bound, which is proved";
+                                         : "exact: it meets the sharper bound, which is proved";
     case RankStatus::generic:
       return fmt::format("generic: saturated below the grid; wrong with probability below {:.1e}",
                          result.error_probability);
@@ -129,7 +129,7 @@ void print_result(Session& session, const RankSetting& setting, const RankResult
   table.add_row({setting.family == Family::attention ? "R_max" : "structural bound",
                  result.rmax.get_str(), "proved upper bound"});
   if (result.bound < result.rmax) {
-    table.add_row({"head bound", result.bound.get_str(), "proved upper bound for these heads"});
+    table.add_row({"sharper bound", result.bound.get_str(), "proved for these heads and layers"});
   }
   if (setting.family == Family::attention && !setting.causal) {
     const auto bounds = theory::separation_bounds({static_cast<std::int64_t>(setting.layers),
@@ -279,7 +279,7 @@ void add_rank_command(CommandTree& tree) {
       {"The exact separation rank of a small network",
        "Computes, over prime fields, how strongly a network can couple two sets of input "
        "positions: the separation rank that arXiv 2006.12467 bounds. The answer is 'exact' where "
-       "it meets a proved upper bound (R_max, or the sharper one for several heads), 'generic' "
+       "it meets a proved upper bound (R_max, or a sharper one where theory has it), 'generic' "
        "where the grid saturated (with the "
        "probability of error), 'at least' otherwise.",
        {{"rank --layers 2 --width 4", "one head, bidirectional: meets R_max"},

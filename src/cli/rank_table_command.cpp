@@ -171,7 +171,7 @@ void print_table(Session& session, const std::vector<RankSetting>& settings,
          power_of_3_text(bounds.log3_upper), format_seconds(results[i].seconds)});
   }
   session.out << session.terminal.plain(table.render(session.terminal))
-              << "  bound: the sharpest proved upper bound, R_max refined by heads.\n"
+              << "  bound: the sharpest proved upper bound, R_max sharpened by heads and layers.\n"
                  "  lower, upper: the paper's Theorem 1 or 2 as printed, for bidirectional "
                  "attention.\n";
 }

@@ -10,6 +10,7 @@
 #include "exact/partition.h"
 #include "theory/head_rank.h"
 #include "theory/structural_rank.h"
+#include "theory/three_layer_defect.h"
 
 namespace fathom::exact {
 namespace {
@@ -89,15 +90,16 @@ std::vector<mpz_class> causal_bounds(const RankSetting& s) {
   return bounds;
 }
 
+std::vector<theory::DegreeBlock> gram_blocks(const RankSetting& s) {
+  const auto count = std::count(s.partition.begin(), s.partition.end(), side_a(s));
+  return theory::degree_blocks({static_cast<std::int64_t>(s.layers),
+                                static_cast<std::int64_t>(s.input_dimension()), count,
+                                static_cast<std::int64_t>(s.positions) - count});
+}
+
 std::vector<mpz_class> gram_bounds(const RankSetting& s) {
-  const char a = side_a(s);
-  const auto count = std::count(s.partition.begin(), s.partition.end(), a);
   std::vector<mpz_class> bounds;
-  for (const auto& block : theory::degree_blocks(
-           {static_cast<std::int64_t>(s.layers), static_cast<std::int64_t>(s.input_dimension()),
-            count, static_cast<std::int64_t>(s.positions) - count})) {
-    bounds.push_back(block.bound());
-  }
+  for (const auto& block : gram_blocks(s)) bounds.push_back(block.bound());
   return bounds;
 }
 
@@ -259,6 +261,13 @@ std::vector<mpz_class> proved_bounds(const RankSetting& s) {
       static_cast<std::int64_t>(s.layers), static_cast<std::int64_t>(s.width),
       static_cast<std::int64_t>(s.heads), static_cast<std::int64_t>(s.input_dimension()));
   for (std::size_t k = 0; k < bounds.size(); ++k) bounds[k] = std::min(bounds[k], by_heads[k]);
+  if (s.layers == 3 && s.heads == 1) {
+    const std::size_t k = theory::kDefectDegree;
+    const mpz_class reached =
+        gram_blocks(s)[k].side_b -
+        theory::three_layer_defect(static_cast<std::int64_t>(s.input_dimension()));
+    bounds[k] = std::min(bounds[k], reached);
+  }
   return bounds;
 }
 

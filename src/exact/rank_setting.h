@@ -58,7 +58,8 @@ void validate(const RankSetting& setting);
 std::vector<mpz_class> structural_bounds(const RankSetting& setting);
 
 /// The sharpest bounds that are proved, block by block: for bidirectional attention without
-/// residuals also those that see the heads (theory/head_rank.h); else the structural bounds.
+/// residuals also those that see the heads (theory/head_rank.h) and the defect of three layers
+/// (theory/three_layer_defect.h); else the structural bounds.
 std::vector<mpz_class> proved_bounds(const RankSetting& setting);
 
 /// Whether y is homogeneous in the B inputs degree by degree (no residual), so that it splits.

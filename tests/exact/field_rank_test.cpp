@@ -87,6 +87,7 @@ TEST(FieldRank, TheDefectOfThreeLayersAndWidthFourIsReal) {
     EXPECT_EQ(rank_mod_p(matrix, 700, 700, prime), 676u);
   }
   EXPECT_EQ(structural_bounds(setting)[7], 680);
+  EXPECT_EQ(proved_bounds(setting)[7], 676);
 }
 
 TEST(FieldRank, RefusesMisfitSizes) {

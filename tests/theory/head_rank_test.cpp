@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "theory/structural_rank.h"
+#include "theory/three_layer_defect.h"
 
 namespace fathom::theory {
 namespace {
@@ -49,6 +50,13 @@ TEST(HeadRank, ANarrowEmbeddingHidesTheHeads) {
   mpz_class sum = 0;
   for (const mpz_class& bound : head_degree_bounds(2, 8, 4, 2)) sum += bound;
   EXPECT_EQ(sum, structural_rank({2, 2, 2, 2}));
+}
+
+TEST(ThreeLayerDefect, IsTheHilbertFunctionOfTwoQuadrics) {
+  EXPECT_EQ(three_layer_defect(3), 0);
+  EXPECT_EQ(three_layer_defect(4), 4);       // two conics meet in four points
+  EXPECT_EQ(three_layer_defect(5), 4 * 14);  // a quartic curve of genus one
+  EXPECT_EQ(three_layer_defect(6), 421);
 }
 
 TEST(HeadRank, RefusesHeadsThatDoNotDivide) {
