@@ -1,0 +1,35 @@
+// The matrix product of a layer.
+//
+//   y = x W^T + b          x [N, I], W [O, I], b f32 [1, O] or none, y [N, O]
+//
+// Adjoint:  dx = dy W,   dW = dy^T x,   db = sum over rows of dy.
+// x and W have one type; y and dx may be of either; dW and db are f32. Sums run in f32 or wider.
+#pragma once
+
+#include "engine/uses.h"
+
+namespace fathom::engine {
+
+class StepPlan;
+class Differentiator;
+
+struct Linear {
+  TensorId x, weight, bias, y;
+
+  Uses uses() const { return {{x, weight, bias}, {y}}; }
+};
+
+struct LinearBackward {
+  TensorId dy, x, weight;
+  TensorId dx, d_weight, d_bias;
+  GradMode dx_mode = GradMode::overwrite;
+  GradMode d_weight_mode = GradMode::overwrite;
+  GradMode d_bias_mode = GradMode::overwrite;
+
+  Uses uses() const { return {{dy, x, weight}, {dx, d_weight, d_bias}}; }
+};
+
+void check(const Linear& op, const StepPlan& plan);
+void differentiate(const Linear& op, Differentiator& out);
+
+}  // namespace fathom::engine

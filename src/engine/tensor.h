@@ -1,0 +1,51 @@
+// What a plan knows of a tensor: a row-major matrix in one of a few storages. No memory is held
+// here; an executor gives every storage one block and a tensor its place in it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fathom::engine {
+
+enum class DType : std::uint8_t { f32, bf16, i32 };
+
+constexpr std::int64_t bytes_of(DType dtype) {
+  return dtype == DType::bf16 ? 2 : 4;
+}
+
+/// The blocks of memory of a model. All but `activation` live as long as the executor.
+enum class Storage : std::uint8_t {
+  parameter,     // f32 master weights, the truth
+  compute_copy,  // weights in the type products are taken in, rewritten after each update
+  gradient,      // f32, same offsets as `parameter`
+  moment1,       // AdamW state, same offsets as `parameter`
+  moment2,
+  input,       // tokens, targets and whatever else the host writes before a run
+  output,      // losses, norms and whatever else the host reads after a run
+  activation,  // cut from one arena by lifetime
+};
+inline constexpr int kStorageCount = 8;
+
+struct TensorId {
+  std::int32_t index = -1;
+  constexpr bool exists() const { return index >= 0; }
+  friend constexpr bool operator==(TensorId, TensorId) = default;
+};
+
+struct Tensor {
+  std::string name;
+  DType dtype = DType::f32;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  Storage storage = Storage::activation;
+  std::int64_t offset_bytes = -1;  // within the storage; activations get theirs from finish()
+  TensorId master;                 // of a compute copy: the parameter it copies
+
+  std::int64_t size() const { return rows * cols; }
+  std::int64_t bytes() const { return size() * bytes_of(dtype); }
+};
+
+/// What a backward op does with the gradient it produces.
+enum class GradMode : std::uint8_t { overwrite, accumulate };
+
+}  // namespace fathom::engine
