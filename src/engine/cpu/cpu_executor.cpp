@@ -1,0 +1,155 @@
+#include "engine/cpu/cpu_executor.h"
+
+#include <omp.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "core/error.h"
+#include "engine/arena_layout.h"
+#include "engine/cpu/cpu_ops.h"
+#include "engine/require.h"
+
+namespace fathom::engine {
+namespace {
+
+struct Free {
+  void operator()(void* p) const { std::free(p); }
+};
+using Block = std::unique_ptr<void, Free>;
+
+/// Zeroed, aligned memory.
+Block allocate(std::int64_t bytes) {
+  const std::int64_t unit = kTensorAlignment;
+  const auto size = static_cast<std::size_t>((bytes + unit - 1) / unit * unit + unit);
+  void* memory = std::aligned_alloc(kTensorAlignment, size);
+  if (memory == nullptr) {
+    throw DeviceError("not enough memory for this model: " + std::to_string(size >> 20) + " MiB");
+  }
+  std::memset(memory, 0, size);
+  return Block(memory);
+}
+
+std::uint16_t to_bf16(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+float from_bf16(std::uint16_t half) {
+  const std::uint32_t bits = static_cast<std::uint32_t>(half) << 16;
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+}  // namespace
+
+void cpu::Scratch::allocate() {
+  memory_.reset(static_cast<float*>(engine::allocate(bytes()).release()));
+}
+
+struct CpuExecutor::State {
+  const StepPlan& plan;
+  int threads;
+  std::array<Block, kStorageCount> blocks;
+  std::shared_ptr<cpu::Scratch> scratch = std::make_shared<cpu::Scratch>();
+  std::array<std::vector<cpu::BoundOp>, kProgramCount> programs;
+
+  void* address(TensorId id) const {
+    if (!id.exists()) return nullptr;
+    const Tensor& tensor = plan.tensor(id);
+    auto* base = static_cast<char*>(blocks[static_cast<std::size_t>(tensor.storage)].get());
+    return base + tensor.offset_bytes;
+  }
+};
+
+CpuExecutor::CpuExecutor(const StepPlan& plan, const CpuOptions& options)
+    : state_(std::make_unique<State>(State{plan, options.threads, {}, {}, {}})) {
+  state_->scratch = std::make_shared<cpu::Scratch>();
+  omp_set_num_threads(options.threads);  // of this thread's regions; oneDNN reads it too
+  for (int storage = 0; storage < kStorageCount; ++storage) {
+    state_->blocks[static_cast<std::size_t>(storage)] =
+        allocate(plan.storage_bytes(static_cast<Storage>(storage)));
+  }
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const cpu::Context context{plan,
+                             cpu::kernels_for(options.isa),
+                             options.threads,
+                             engine,
+                             std::make_shared<dnnl::stream>(engine),
+                             state_->scratch,
+                             [state = state_.get()](TensorId id) { return state->address(id); }};
+  for (int program = 0; program < kProgramCount; ++program) {
+    for (const Op& op : plan.program(static_cast<Program>(program))) {
+      state_->programs[static_cast<std::size_t>(program)].push_back(
+          std::visit([&](const auto& typed) { return cpu::bind(typed, context); }, op));
+    }
+  }
+  state_->scratch->allocate();
+}
+
+CpuExecutor::~CpuExecutor() = default;
+
+const StepPlan& CpuExecutor::plan() const {
+  return state_->plan;
+}
+
+void CpuExecutor::write(TensorId id, std::span<const float> values) {
+  const Tensor& tensor = state_->plan.tensor(id);
+  require(tensor.size() == static_cast<std::int64_t>(values.size()), "write: sizes differ");
+  if (tensor.dtype == DType::f32) {
+    std::memcpy(state_->address(id), values.data(), values.size_bytes());
+    return;
+  }
+  require(tensor.dtype == DType::bf16, "write: floats for a tensor of integers");
+  auto* target = static_cast<std::uint16_t*>(state_->address(id));
+  for (std::size_t i = 0; i < values.size(); ++i) target[i] = to_bf16(values[i]);
+}
+
+void CpuExecutor::write_tokens(TensorId id, std::span<const std::int32_t> values) {
+  const Tensor& tensor = state_->plan.tensor(id);
+  require(tensor.dtype == DType::i32, "write: integers for a tensor of floats");
+  require(tensor.size() == static_cast<std::int64_t>(values.size()), "write: sizes differ");
+  std::memcpy(state_->address(id), values.data(), values.size_bytes());
+}
+
+void CpuExecutor::read(TensorId id, std::span<float> values) const {
+  const Tensor& tensor = state_->plan.tensor(id);
+  require(tensor.size() == static_cast<std::int64_t>(values.size()), "read: sizes differ");
+  if (tensor.dtype == DType::f32) {
+    std::memcpy(values.data(), state_->address(id), values.size_bytes());
+    return;
+  }
+  require(tensor.dtype == DType::bf16, "read: floats from a tensor of integers");
+  const auto* source = static_cast<const std::uint16_t*>(state_->address(id));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = from_bf16(source[i]);
+}
+
+void CpuExecutor::run(Program program, const StepScalars& scalars) {
+  omp_set_num_threads(state_->threads);
+  for (const auto& op : state_->programs[static_cast<std::size_t>(program)]) op(scalars);
+}
+
+void CpuExecutor::run_timed(Program program, const StepScalars& scalars,
+                            const std::function<void(std::size_t, double)>& report) {
+  using Clock = std::chrono::steady_clock;
+  omp_set_num_threads(state_->threads);
+  const auto& ops = state_->programs[static_cast<std::size_t>(program)];
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto start = Clock::now();
+    ops[i](scalars);
+    report(i, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+}
+
+std::int64_t CpuExecutor::bytes() const {
+  std::int64_t total = state_->scratch->bytes();
+  for (int storage = 0; storage < kStorageCount; ++storage) {
+    total += state_->plan.storage_bytes(static_cast<Storage>(storage));
+  }
+  return total;
+}
+
+}  // namespace fathom::engine

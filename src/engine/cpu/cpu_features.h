@@ -1,0 +1,23 @@
+// What this processor can do, and the choice of kernels that follows.
+#pragma once
+
+#include <string>
+
+#include "engine/cpu/kernels.h"
+
+namespace fathom::engine {
+
+enum class Isa { portable, avx2, avx512 };
+
+/// The best instruction set that both this build and this processor have.
+Isa best_isa();
+bool has_isa(Isa isa);
+/// Whether products of bf16 run in hardware; without it they work, slowly.
+bool has_bf16_products();
+std::string name_of(Isa isa);
+
+namespace cpu {
+const Kernels& kernels_for(Isa isa);
+}
+
+}  // namespace fathom::engine

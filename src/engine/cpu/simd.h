@@ -1,0 +1,155 @@
+// Vectors of the instruction set a translation unit is compiled for, and the few functions of them
+// that kernels need. FATHOM_ISA names the namespace (portable, avx2, avx512), so that the three
+// builds of one kernel never meet in the linker. Only for ops/*_simd.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/cpu/kernels.h"
+
+namespace fathom::engine::cpu::FATHOM_ISA {
+
+inline constexpr std::int64_t kLanes = FATHOM_LANES;
+typedef float Vec __attribute__((vector_size(FATHOM_LANES * 4)));
+typedef std::int32_t VecI __attribute__((vector_size(FATHOM_LANES * 4)));
+typedef std::uint32_t VecU __attribute__((vector_size(FATHOM_LANES * 4)));
+typedef std::uint16_t VecH __attribute__((vector_size(FATHOM_LANES * 2)));
+typedef float LooseVec __attribute__((vector_size(FATHOM_LANES * 4), aligned(4), may_alias));
+typedef std::uint16_t LooseVecH
+    __attribute__((vector_size(FATHOM_LANES * 2), aligned(2), may_alias));
+
+struct Bf16 {
+  std::uint16_t bits;
+};
+
+static inline Vec splat(float value) {
+  return value - Vec{};
+}
+static inline Vec load(const float* p) {
+  return *reinterpret_cast<const LooseVec*>(p);
+}
+static inline void store(float* p, Vec v) {
+  *reinterpret_cast<LooseVec*>(p) = v;
+}
+
+static inline Vec load(const Bf16* p) {
+  const VecH half = *reinterpret_cast<const LooseVecH*>(p);
+  return (Vec)(__builtin_convertvector(half, VecU) << 16);
+}
+/// Rounds to nearest even.
+static inline void store(Bf16* p, Vec v) {
+  const VecU bits = (VecU)v;
+  const VecU rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  *reinterpret_cast<LooseVecH*>(p) = __builtin_convertvector(rounded, VecH);
+}
+
+/// The first `count` < kLanes elements; the rest reads as zero and is not written.
+template <class T>
+static inline Vec load_part(const T* p, std::int64_t count) {
+  T buffer[kLanes] = {};
+  for (std::int64_t i = 0; i < count; ++i) buffer[i] = p[i];
+  return load(buffer);
+}
+template <class T>
+static inline void store_part(T* p, Vec v, std::int64_t count) {
+  T buffer[kLanes];
+  store(buffer, v);
+  for (std::int64_t i = 0; i < count; ++i) p[i] = buffer[i];
+}
+
+/// body(i, count) over [0, size) in vectors; count < kLanes for the last part.
+template <class Body>
+static inline void for_vectors(std::int64_t size, Body body) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) body(i, kLanes);
+  if (i < size) body(i, size - i);
+}
+template <class T>
+static inline Vec load_upto(const T* p, std::int64_t count) {
+  return count == kLanes ? load(p) : load_part(p, count);
+}
+template <class T>
+static inline void store_upto(T* p, Vec v, std::int64_t count) {
+  count == kLanes ? store(p, v) : store_part(p, v, count);
+}
+
+static inline Vec select(VecI mask, Vec yes, Vec no) {
+  return mask ? yes : no;
+}
+static inline Vec max(Vec a, Vec b) {
+  return select(a > b, a, b);
+}
+static inline Vec min(Vec a, Vec b) {
+  return select(a < b, a, b);
+}
+static inline Vec abs(Vec a) {
+  return (Vec)((VecI)a & 0x7fffffff);
+}
+static inline Vec square_root(Vec a) {
+  for (std::int64_t i = 0; i < kLanes; ++i) a[i] = __builtin_sqrtf(a[i]);
+  return a;
+}
+
+static inline float sum(Vec v) {
+  float parts[kLanes];
+  store(parts, v);
+  for (std::int64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::int64_t i = 0; i < half; ++i) parts[i] += parts[i + half];
+  }
+  return parts[0];
+}
+static inline float largest(Vec v) {
+  float parts[kLanes];
+  store(parts, v);
+  for (std::int64_t half = kLanes / 2; half > 0; half /= 2) {
+    for (std::int64_t i = 0; i < half; ++i) {
+      parts[i] = parts[i] > parts[i + half] ? parts[i] : parts[i + half];
+    }
+  }
+  return parts[0];
+}
+
+/// exp with a relative error below 2e-7; 0 below -87.3, so that masked scores vanish exactly.
+static inline Vec exp(Vec x) {
+  const Vec clamped = max(min(x, splat(88.0f)), splat(-87.3f));
+  const Vec magic = splat(12582912.0f);  // 1.5 * 2^23: rounds to the nearest integer
+  const Vec shifted = clamped * 1.44269504088896341f + magic;
+  const Vec n = shifted - magic;
+  Vec r = clamped - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  Vec p = splat(1.9875691500e-4f);
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * r * r + r + 1.0f;
+  const VecI power = ((VecI)shifted - (VecI)magic) << 23;
+  const Vec value = (Vec)((VecI)p + power);
+  // A NaN fails both comparisons' complement and goes through.
+  return select(x < splat(-87.3f), Vec{}, select(x == x, value, x));
+}
+
+/// Calls body with a Type<T> for the operand's element type T.
+template <class T>
+struct Type {
+  using type = T;
+};
+template <class Body>
+static inline void with_type(Operand operand, Body body) {
+  if (operand.bf16) {
+    body(Type<Bf16>{});
+  } else {
+    body(Type<float>{});
+  }
+}
+template <class Tag>
+using ElementOf = typename Tag::type;
+
+/// place = value, or place += value.
+template <class T>
+static inline void put(T* place, Vec value, std::int64_t count, bool accumulate) {
+  store_upto(place, accumulate ? value + load_upto(place, count) : value, count);
+}
+
+}  // namespace fathom::engine::cpu::FATHOM_ISA

@@ -1,0 +1,35 @@
+#include "engine/cpu/cpu_ops.h"
+
+namespace fathom::engine::cpu {
+
+BoundOp bind(const Activation& op, const Context& context) {
+  const Tensor& y = context.tensor(op.y);
+  const ActivationArgs args{context.operand(op.u),
+                            context.operand(op.y),
+                            {},
+                            {},
+                            y.cols,
+                            static_cast<Curve>(op.kind),
+                            false};
+  return [args, rows = y.rows, &kernels = context.kernels,
+          threads = context.threads](const StepScalars&) {
+    parallel_ranges(threads, rows, 1, [&](std::int64_t begin, std::int64_t end) {
+      kernels.activation_forward(args, begin, end);
+    });
+  };
+}
+
+BoundOp bind(const ActivationBackward& op, const Context& context) {
+  const Tensor& dy = context.tensor(op.dy);
+  const ActivationArgs args{context.operand(op.u),          {},      context.operand(op.dy),
+                            context.operand(op.du),         dy.cols, static_cast<Curve>(op.kind),
+                            op.mode == GradMode::accumulate};
+  return [args, rows = dy.rows, &kernels = context.kernels,
+          threads = context.threads](const StepScalars&) {
+    parallel_ranges(threads, rows, 1, [&](std::int64_t begin, std::int64_t end) {
+      kernels.activation_backward(args, begin, end);
+    });
+  };
+}
+
+}  // namespace fathom::engine::cpu

@@ -1,0 +1,76 @@
+#include <cmath>
+
+#include "engine/cpu/cpu_ops.h"
+
+namespace fathom::engine::cpu {
+
+BoundOp bind(const SquaredNorm& op, const Context& context) {
+  return
+      [gradients = context.floats(op.gradients), norm = context.floats(op.norm),
+       size = context.tensor(op.gradients).size(), &kernels = context.kernels](const StepScalars&) {
+        *norm = static_cast<float>(std::sqrt(kernels.sum_of_squares(gradients, size)));
+      };
+}
+
+BoundOp bind(const AdamW& op, const Context& context) {
+  struct Bound {
+    AdamWArgs args;
+    std::int64_t size;
+    float lr_multiplier, weight_decay;
+  };
+  std::vector<Bound> bound;
+  for (const AdamWGroup& group : op.groups) {
+    const Tensor& tensor = context.tensor(group.parameter);
+    const std::int64_t offset = tensor.offset_bytes / bytes_of(DType::f32);
+    AdamWArgs args{};
+    args.parameter = context.floats(op.parameters) + offset;
+    args.gradient = context.floats(op.gradients) + offset;
+    args.m = context.floats(op.moment1) + offset;
+    args.v = context.floats(op.moment2) + offset;
+    args.beta1 = op.beta1;
+    args.beta2 = op.beta2;
+    args.epsilon = group.epsilon;
+    bound.push_back({args, tensor.size(), group.lr_multiplier, group.weight_decay});
+  }
+  return [bound, norm = context.floats(op.norm), beta1 = op.beta1, beta2 = op.beta2,
+          &kernels = context.kernels, threads = context.threads](const StepScalars& scalars) {
+    const double t = static_cast<double>(scalars.step);
+    const auto correction = [t](float beta) {
+      return static_cast<float>(1 / (1 - std::pow(static_cast<double>(beta), t)));
+    };
+    const float clip = scalars.clip_norm;
+    for (const Bound& group : bound) {
+      AdamWArgs args = group.args;
+      args.learning_rate = scalars.learning_rate * group.lr_multiplier;
+      args.decay_rate = args.learning_rate * group.weight_decay;
+      args.gradient_factor = clip > 0 && *norm > clip ? clip / *norm : 1.0f;
+      args.correction1 = correction(beta1);
+      args.correction2 = correction(beta2);
+      parallel_ranges(threads, group.size, 16, [&](std::int64_t begin, std::int64_t end) {
+        kernels.adamw(args, begin, end);
+      });
+    }
+  };
+}
+
+BoundOp bind(const CopyParameters& op, const Context& context) {
+  struct Copy {
+    CombineArgs args;
+    std::int64_t size;
+  };
+  std::vector<Copy> copies;
+  for (const TensorId id : op.copies) {
+    const Tensor& copy = context.tensor(id);
+    copies.push_back(
+        {{context.operand(copy.master), {}, context.operand(id), 1, 0, false}, copy.size()});
+  }
+  return [copies, &kernels = context.kernels, threads = context.threads](const StepScalars&) {
+    for (const Copy& copy : copies) {
+      parallel_ranges(threads, copy.size, 16, [&](std::int64_t begin, std::int64_t end) {
+        kernels.combine(copy.args, begin, end);
+      });
+    }
+  };
+}
+
+}  // namespace fathom::engine::cpu

@@ -1,0 +1,78 @@
+#include <cmath>
+#include <vector>
+
+#include "engine/cpu/cpu_ops.h"
+
+namespace fathom::engine::cpu {
+namespace {
+
+/// Row t: cos(t w_i) for i < K/2, then sin(t w_i), w_i = base^(-2i/K).
+std::shared_ptr<const std::vector<float>> rotary_turns(const AttentionShape& s) {
+  auto turns = std::make_shared<std::vector<float>>();
+  if (s.rotary_base <= 0) return turns;
+  const std::int64_t half = s.head_size / 2;
+  turns->resize(static_cast<std::size_t>(s.context * s.head_size));
+  for (std::int64_t t = 0; t < s.context; ++t) {
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double angle = static_cast<double>(t) * std::pow(static_cast<double>(s.rotary_base),
+                                                             -2.0 * static_cast<double>(i) /
+                                                                 static_cast<double>(s.head_size));
+      const auto at = static_cast<std::size_t>(t * s.head_size + i);
+      (*turns)[at] = static_cast<float>(std::cos(angle));
+      (*turns)[at + static_cast<std::size_t>(half)] = static_cast<float>(std::sin(angle));
+    }
+  }
+  return turns;
+}
+
+AttentionArgs common_args(const AttentionShape& s) {
+  AttentionArgs args{};
+  args.batch = s.batch;
+  args.context = s.context;
+  args.heads = s.heads;
+  args.key_heads = s.key_heads;
+  args.head_size = s.head_size;
+  args.window = s.window;
+  args.weighting = static_cast<Weighting>(s.kind);
+  args.mask = static_cast<Mask>(s.mask);
+  args.scale = s.scale;
+  return args;
+}
+
+using Task = void (*)(const AttentionArgs&, std::int64_t, float*);
+
+BoundOp bind_tasks(const Context& context, const AttentionShape& s, AttentionArgs args, Task task) {
+  const std::int64_t floats =
+      (context.kernels.attention_scratch_floats(s.context, s.head_size) + 63) / 64 * 64;
+  context.scratch->reserve(floats * context.threads);
+  const auto turns = rotary_turns(s);
+  args.turns = turns->empty() ? nullptr : turns->data();
+  return [args, task, floats, turns, tasks = s.batch * s.key_heads, threads = context.threads,
+          scratch = context.scratch](const StepScalars&) {
+    parallel_items(threads, tasks, [&](std::int64_t item, int thread) {
+      task(args, item, scratch->data() + thread * floats);
+    });
+  };
+}
+
+}  // namespace
+
+BoundOp bind(const Attention& op, const Context& context) {
+  AttentionArgs args = common_args(op.shape);
+  args.qkv = context.operand(op.qkv);
+  args.y = context.operand(op.y);
+  args.stats = context.floats(op.stats);
+  return bind_tasks(context, op.shape, args, context.kernels.attention_forward);
+}
+
+BoundOp bind(const AttentionBackward& op, const Context& context) {
+  AttentionArgs args = common_args(op.shape);
+  args.qkv = context.operand(op.qkv);
+  args.y = context.operand(op.y);
+  args.dy = context.operand(op.dy);
+  args.d_qkv = context.operand(op.d_qkv);
+  args.stats = context.floats(op.stats);
+  return bind_tasks(context, op.shape, args, context.kernels.attention_backward);
+}
+
+}  // namespace fathom::engine::cpu
