@@ -1,0 +1,252 @@
+#include "model/transformer.h"
+
+#include <fmt/format.h>
+
+namespace fathom::model {
+namespace {
+
+using namespace engine;
+
+/// Appends the ops of one model in reading order.
+class Builder {
+ public:
+  explicit Builder(Transformer& model) : model_(model), spec_(model.spec), plan_(model.plan) {
+    compute_ = model.options.precision == Precision::bf16 ? DType::bf16 : DType::f32;
+    // The pre-norm stream stays in f32: a deep model adds many small branches to it, and bf16
+    // would round most of each away. A normalised (post-norm) stream has no such sum.
+    stream_ = spec_.norm == NormPlace::pre ? DType::f32 : compute_;
+    rows_ = model.rows();
+  }
+
+  void build() {
+    model_.tokens = plan_.input("tokens", DType::i32, rows_, 1);
+    embed();
+    const std::string sublayers = spec_.sublayers();
+    for (std::size_t k = 0; k < sublayers.size(); ++k) sublayer(k, sublayers[k] == 's');
+    head();
+  }
+
+ private:
+  // ---- parameters
+
+  TensorId add_parameter(const std::string& name, std::int64_t rows, std::int64_t cols, Role role,
+                         double initial = 0) {
+    const TensorId id = plan_.parameter(name, rows, cols);
+    model_.parameters.push_back(
+        {name, id, role, scaling_of(spec_, role, cols, rows), initial, -1, 0});
+    return id;
+  }
+
+  TensorId linear(const std::string& name, TensorId x, std::int64_t outs, Role role, bool bias) {
+    const std::int64_t ins = plan_.tensor(x).cols;
+    const TensorId weight = add_parameter(name + ".weight", outs, ins, role);
+    const TensorId b =
+        bias ? add_parameter(name + ".bias", 1, outs, Role::hidden_bias) : TensorId{};
+    const TensorId y = plan_.activation(name, compute_, rows_, outs);
+    plan_.append(Linear{x, plan_.compute_copy(weight, compute_), b, y});
+    return y;
+  }
+
+  // ---- parts of the model
+
+  void embed() {
+    const std::int64_t width = spec_.embedding_rank ? spec_.embedding_rank : spec_.width;
+    table_ = add_parameter("tokens.weight", spec_.vocab, width, Role::token_table);
+    const bool learned = spec_.positions == Positions::learned;
+    const auto positions = [&] {
+      return add_parameter("positions.weight", spec_.context, spec_.width, Role::position_table);
+    };
+    if (spec_.embedding_rank == 0) {
+      x_ = plan_.activation("embedding", stream_, rows_, width);
+      plan_.append(Embed{model_.tokens, table_, learned ? positions() : TensorId{}, x_, 1});
+    } else {
+      const TensorId narrow = plan_.activation("narrow embedding", compute_, rows_, width);
+      plan_.append(Embed{model_.tokens, table_, {}, narrow, 1});
+      const TensorId up = add_parameter("tokens.up", spec_.width, width, Role::hidden_weight);
+      x_ = plan_.activation("wide embedding", stream_, rows_, spec_.width);
+      plan_.append(Linear{narrow, plan_.compute_copy(up, compute_), {}, x_});
+      if (learned) {
+        const TensorId placed = plan_.activation("embedding", stream_, rows_, spec_.width);
+        plan_.append(AddPositions{x_, positions(), placed});
+        x_ = placed;
+      }
+    }
+    x_ = dropped(x_);
+    remember(x_);
+  }
+
+  TensorId dropped(TensorId x) {
+    if (spec_.dropout == 0) return x;
+    const Tensor tensor = plan_.tensor(x);
+    const TensorId y = plan_.activation(tensor.name + " dropped", tensor.dtype, rows_, tensor.cols);
+    plan_.append(Dropout{
+        x, y, {static_cast<float>(spec_.dropout), model_.options.dropout_seed, dropout_stream_++}});
+    return y;
+  }
+
+  void remember(TensorId stream) {
+    model_.streams.push_back(stream);
+    if (model_.options.keep_activations) plan_.keep(stream);
+  }
+
+  /// r = stream x + branch, y = norm(r); returns y and moves x to r (pre-norm) or y (post-norm).
+  TensorId normalise(const std::string& name, Role role) {
+    const TensorId gain = add_parameter(name + ".gain", 1, spec_.width, role, 1);
+    const TensorId bias = spec_.norm_kind == NormKind::layer
+                              ? add_parameter(name + ".bias", 1, spec_.width, role)
+                              : TensorId{};
+    const DType type = plan_.tensor(x_).dtype;
+    const TensorId r =
+        branch_.exists() ? plan_.activation(name + " sum", type, rows_, spec_.width) : TensorId{};
+    const TensorId y = plan_.activation(name, compute_, rows_, spec_.width);
+    const TensorId stats = plan_.activation(name + " statistics", DType::f32, rows_, 2);
+    plan_.append(Norm{x_, branch_, gain, bias, r, y, stats, spec_.norm_kind,
+                      static_cast<float>(spec_.norm_epsilon),
+                      branch_.exists() ? static_cast<float>(stream_multiplier(spec_)) : 1.0f,
+                      static_cast<float>(branch_multiplier(spec_))});
+    if (r.exists()) x_ = r;
+    branch_ = {};
+    return y;
+  }
+
+  void sublayer(std::size_t index, bool attention) {
+    const std::string name = fmt::format("sub.{}.{}", index, attention ? "attention" : "ffn");
+    TensorId input = x_;
+    if (spec_.norm == NormPlace::pre) {
+      const bool sums = branch_.exists();
+      input = normalise(name + ".norm", Role::block_norm);
+      if (sums) remember(x_);
+    }
+    const TensorId y = dropped(attention ? attend(name, input) : feed_forward(name, input));
+    if (!spec_.residual) {
+      x_ = y;
+      if (spec_.norm == NormPlace::post) x_ = normalise(name + ".norm", Role::block_norm);
+      remember(x_);
+      return;
+    }
+    branch_ = y;
+    if (spec_.norm == NormPlace::pre) return;  // summed by the next norm
+    if (spec_.norm == NormPlace::post) {
+      x_ = normalise(name + ".norm", Role::block_norm);
+    } else {
+      const TensorId r = plan_.activation(name + " sum", stream_, rows_, spec_.width);
+      plan_.append(Residual{x_, branch_, r, 1, static_cast<float>(branch_multiplier(spec_))});
+      x_ = r;
+      branch_ = {};
+    }
+    remember(x_);
+  }
+
+  TensorId attend(const std::string& name, TensorId x) {
+    const std::int64_t size = spec_.resolved_head_size(), groups = spec_.resolved_key_heads();
+    AttentionShape shape;
+    shape.batch = model_.options.batch;
+    shape.context = spec_.context;
+    shape.heads = spec_.heads;
+    shape.key_heads = groups;
+    shape.head_size = size;
+    shape.kind = spec_.attention;
+    shape.mask = spec_.mask;
+    shape.window = spec_.window;
+    shape.scale = static_cast<float>(attention_scale(spec_));
+    shape.rotary_base =
+        spec_.positions == Positions::rotary ? static_cast<float>(spec_.rotary_base) : 0.0f;
+    const TensorId qkv =
+        linear(name + ".qkv", x, shape.qkv_cols(), Role::hidden_weight, spec_.biases);
+    Parameter& weight = model_.parameters[model_.parameters.size() - (spec_.biases ? 2 : 1)];
+    weight.value_row = (spec_.heads + groups) * size;
+    weight.value_init_std =
+        scaling_of(spec_, Role::value_or_up, spec_.width, groups * size).init_std;
+    const TensorId y = plan_.activation(name, compute_, rows_, spec_.heads * size);
+    const TensorId stats = plan_.activation(name + " statistics", DType::f32,
+                                            shape.batch * shape.heads, shape.context);
+    plan_.append(Attention{qkv, y, stats, shape});
+    return linear(name + ".out", y, spec_.width, Role::branch_output, spec_.biases);
+  }
+
+  TensorId feed_forward(const std::string& name, TensorId x) {
+    const std::int64_t width = spec_.resolved_ffn();
+    const bool gated = spec_.activation == FeedForward::swiglu;
+    TensorId u =
+        linear(name + ".up", x, gated ? 2 * width : width, Role::value_or_up, spec_.biases);
+    if (spec_.activation != FeedForward::identity) {
+      const TensorId y = plan_.activation(name + " activation", compute_, rows_, width);
+      plan_.append(Activation{u, y, static_cast<ActivationKind>(spec_.activation)});
+      u = y;
+    }
+    return linear(name + ".down", u, spec_.width, Role::branch_output, spec_.biases);
+  }
+
+  void head() {
+    TensorId x = x_;
+    if (spec_.norm == NormPlace::pre) {
+      const bool sums = branch_.exists();
+      x = normalise("final_norm", Role::final_norm);
+      if (sums) remember(x_);
+    }
+    // A low embedding rank holds at both ends: the head reads r numbers too.
+    if (spec_.embedding_rank != 0) {
+      x = linear("head.down", x, spec_.embedding_rank, Role::hidden_weight, false);
+    }
+    TensorId weight = table_;
+    if (!spec_.tied) {
+      weight = add_parameter("head.weight", spec_.vocab, plan_.tensor(x).cols, Role::head);
+    }
+    weight = plan_.compute_copy(weight, compute_);
+    const auto scale = static_cast<float>(head_multiplier(spec_));
+    if (model_.options.purpose == Purpose::logits) {
+      model_.logits = plan_.output("logits", rows_, spec_.vocab);
+      plan_.append(Logits{x, weight, {}, model_.logits, scale});
+      return;
+    }
+    model_.targets = plan_.input("targets", DType::i32, rows_, 1);
+    model_.losses = plan_.output("losses", rows_, 1);
+    model_.loss = plan_.output("loss", 1, 1);
+    plan_.append(HeadLoss{x, weight, {}, model_.targets, model_.losses, model_.loss, scale});
+  }
+
+  Transformer& model_;
+  const ModelSpec& spec_;
+  StepPlan& plan_;
+  DType compute_, stream_;
+  std::int64_t rows_;
+  TensorId x_, branch_, table_;
+  std::uint32_t dropout_stream_ = 0;
+};
+
+std::vector<AdamWGroup> adamw_groups(const Transformer& model) {
+  const OptimiserSettings& settings = model.options.optimiser;
+  std::vector<AdamWGroup> groups;
+  for (const Parameter& parameter : model.parameters) {
+    const Scaling& scaling = parameter.scaling;
+    groups.push_back({parameter.id, static_cast<float>(scaling.lr_multiplier),
+                      static_cast<float>(settings.weight_decay * scaling.decay_multiplier),
+                      static_cast<float>(settings.epsilon * scaling.epsilon_multiplier)});
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::int64_t Transformer::parameter_count() const {
+  std::int64_t count = 0;
+  for (const Parameter& parameter : parameters) count += plan.tensor(parameter.id).size();
+  return count;
+}
+
+std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
+                                                     const BuildOptions& options) {
+  validate(spec);
+  auto model = std::make_unique<Transformer>();
+  model->spec = spec;
+  model->options = options;
+  Builder(*model).build();
+  if (options.purpose == Purpose::training) {
+    model->plan.set_adamw(static_cast<float>(options.optimiser.beta1),
+                          static_cast<float>(options.optimiser.beta2), adamw_groups(*model));
+  }
+  model->plan.finish();
+  return model;
+}
+
+}  // namespace fathom::model
