@@ -39,14 +39,51 @@ TomlReader::TomlReader(std::unique_ptr<State> state) : state_(std::move(state)) 
 TomlReader::TomlReader(TomlReader&&) noexcept = default;
 TomlReader::~TomlReader() = default;
 
-TomlReader TomlReader::from_file(const std::filesystem::path& path) {
-  return from_text(read_text_file(path), path.string());
+namespace {
+
+/// Puts "a.b=value" into the tree.
+void apply_setting(toml::table& root, const std::string& setting) {
+  const auto equals = setting.find('=');
+  const std::vector<std::string> path = split(setting.substr(0, equals), '.');
+  const bool named =
+      std::none_of(path.begin(), path.end(), [](const auto& p) { return p.empty(); });
+  if (equals == std::string::npos || !named) {
+    throw ConfigError(fmt::format("setting '{}' must look like table.key=value", setting));
+  }
+  toml::table* table = &root;
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    toml::node* next = &table->insert(path[i], toml::table{}).first->second;
+    table = next->as_table();
+    if (table == nullptr) {
+      throw ConfigError(fmt::format("setting '{}': {} is not a table", setting, path[i]));
+    }
+  }
+  const std::string value = setting.substr(equals + 1);
+  try {
+    const toml::table parsed = toml::parse("value = " + value);
+    if (parsed.size() != 1)
+      throw ConfigError(fmt::format("setting '{}' has more than one value", setting));
+    parsed.get("value")->visit(
+        [&](const auto& node) { table->insert_or_assign(path.back(), node); });
+  } catch (const toml::parse_error&) {
+    table->insert_or_assign(path.back(), value);
+  }
 }
 
-TomlReader TomlReader::from_text(std::string_view text, std::string origin) {
+}  // namespace
+
+TomlReader TomlReader::from_file(const std::filesystem::path& path,
+                                 const std::vector<std::string>& settings) {
+  return from_text(read_text_file(path), path.string(), settings);
+}
+
+TomlReader TomlReader::from_text(std::string_view text, std::string origin,
+                                 const std::vector<std::string>& settings) {
   auto state = std::make_unique<State>();
   try {
-    state->root = std::make_shared<const toml::table>(toml::parse(text));
+    toml::table root = toml::parse(text);
+    for (const std::string& setting : settings) apply_setting(root, setting);
+    state->root = std::make_shared<const toml::table>(std::move(root));
   } catch (const toml::parse_error& error) {
     throw error_at(origin, error.source(), error.description());
   }

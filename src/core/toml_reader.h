@@ -22,8 +22,11 @@ namespace fathom {
 
 class TomlReader {
  public:
-  static TomlReader from_file(const std::filesystem::path& path);
-  static TomlReader from_text(std::string_view text, std::string origin);
+  /// `settings` are "a.b=value" and replace or add values; the value is TOML, or else a text.
+  static TomlReader from_file(const std::filesystem::path& path,
+                              const std::vector<std::string>& settings = {});
+  static TomlReader from_text(std::string_view text, std::string origin,
+                              const std::vector<std::string>& settings = {});
   TomlReader(TomlReader&&) noexcept;
   ~TomlReader();
 

@@ -119,6 +119,7 @@ void StepPlan::finish() {
   auto& evaluate = programs_[static_cast<std::size_t>(Program::evaluate)];
   for (const ForwardOp& op : forward_) {
     std::visit([&](const auto& typed) { evaluate.emplace_back(typed); }, op);
+    if (auto* dropout = std::get_if<Dropout>(&evaluate.back())) dropout->mask.probability = 0;
   }
   programs_[static_cast<std::size_t>(Program::train)] =
       derive_training_program(GradMode::overwrite);

@@ -23,7 +23,7 @@
 namespace fathom::engine {
 
 enum class Program : std::uint8_t {
-  evaluate,          // forward and loss
+  evaluate,          // forward and loss, without dropout
   train,             // forward, backward; parameter gradients overwritten
   train_accumulate,  // the same, parameter gradients added to
   update,            // norm, clip, AdamW, compute copies

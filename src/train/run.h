@@ -1,0 +1,55 @@
+// A run in its directory: spec.toml, metrics.jsonl (append only), checkpoint/state.safetensors,
+// record.json (written last: its presence means the run is finished).
+//
+// The checkpoint names how far metrics.jsonl belongs to it, so a resumed run cuts off what came
+// after and both files tell one story. A diverged run is a finished run with that verdict.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "train/trainer.h"
+
+namespace fathom::train {
+
+enum class Outcome : std::uint8_t { finished, early_stopped, diverged, interrupted };
+std::string to_string(Outcome outcome);
+
+struct RunProgress {
+  std::int64_t step = 0, steps = 0;
+  StepResult last;
+  double tokens_per_second = 0;
+  double flops_per_second = 0;
+  double seconds_left = 0;
+};
+
+struct RunRecord {
+  std::string id;
+  Outcome outcome = Outcome::finished;
+  std::int64_t parameters = 0;
+  std::int64_t steps = 0;
+  std::int64_t tokens = 0;
+  double final_loss = 0, best_loss = 0;  // held out, nats a token
+  double final_bits_per_byte = 0;
+  double seconds = 0;  // of this process
+  std::int64_t memory_bytes = 0;
+};
+
+struct RunOptions {
+  std::filesystem::path directory;
+  bool resume = false;
+  std::function<void(const RunProgress&)> on_step;
+  std::function<void(std::int64_t step, const Evaluation&)> on_evaluation;
+  std::function<bool()> stop;  // asked after every step; true: checkpoint and return
+};
+
+/// Trains to the end, or to a stop. ConfigError when the directory holds another run, or an
+/// unfinished one and resume is not asked for. A finished run is not repeated: its record is read.
+RunRecord run_training(const RunSpec& spec, const data::TokenSet& tokens,
+                       const RunOptions& options);
+
+/// Products of one training step, forward and backward, in FLOPs; masked scores do not count.
+double training_flops(const engine::StepPlan& plan);
+
+}  // namespace fathom::train

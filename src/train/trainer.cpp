@@ -1,0 +1,181 @@
+#include "train/trainer.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "engine/cpu/cpu_executor.h"
+
+namespace fathom::train {
+namespace {
+
+using engine::Program;
+using engine::Storage;
+
+model::BuildOptions build_options(const RunSpec& spec) {
+  model::BuildOptions options;
+  options.batch = spec.batch;
+  options.precision = spec.precision;
+  options.optimiser = spec.corrected_optimiser();
+  options.dropout_seed = static_cast<std::uint32_t>(spec.seed);
+  return options;
+}
+
+data::Sampling sampling_of(const RunSpec& spec) {
+  return {static_cast<std::uint64_t>(spec.model.context), static_cast<std::uint64_t>(spec.batch),
+          spec.seed};
+}
+
+}  // namespace
+
+RunSpec resolve(const RunSpec& spec, const data::TokenSet& tokens) {
+  RunSpec resolved = spec;
+  const auto vocabulary = static_cast<std::int64_t>(tokens.tokenizer().vocabulary());
+  if (resolved.model.vocab == 0) resolved.model.vocab = vocabulary;
+  if (resolved.model.vocab < vocabulary) {
+    throw ConfigError(fmt::format("model.vocab = {} is smaller than the tokenizer's {} of {}",
+                                  spec.model.vocab, vocabulary, spec.tokens));
+  }
+  return resolved;
+}
+
+Trainer::Trainer(const RunSpec& spec, const data::TokenSet& tokens)
+    : spec_(spec),
+      optimiser_(spec.corrected_optimiser()),
+      learning_rate_(spec.corrected_learning_rate()),
+      model_(model::build_transformer(spec.model, build_options(spec))),
+      training_(tokens.file(data::Split::train)),
+      sampler_(training_.size(), sampling_of(spec), training_.name()),
+      evaluation_(tokens.file(data::Split::valid), static_cast<std::uint64_t>(spec.model.context),
+                  static_cast<std::uint64_t>(spec.eval_tokens)),
+      evaluation_bytes_(evaluation_.target_bytes(tokens.tokenizer().token_bytes())) {
+  const engine::CpuOptions options{.threads = static_cast<int>(spec.threads)};
+  executor_ = std::make_unique<engine::CpuExecutor>(model_->plan, options);
+  const auto rows = static_cast<std::size_t>(model_->rows());
+  inputs_.resize(rows);
+  targets_.resize(rows);
+  losses_.resize(rows);
+  model::initialise(*model_, *executor_, spec.seed);
+}
+
+StepResult Trainer::step() {
+  engine::StepScalars scalars;
+  scalars.loss_scale = static_cast<float>(1.0 / static_cast<double>(spec_.tokens_per_step()));
+  scalars.learning_rate = static_cast<float>(learning_rate_ * spec_.schedule.factor(steps_done_));
+  scalars.clip_norm = static_cast<float>(spec_.clip_norm);
+  scalars.step = steps_done_ + 1;
+  StepResult result;
+  for (std::int64_t part = 0; part < spec_.accumulation; ++part) {
+    scalars.draw = static_cast<std::uint64_t>(steps_done_ * spec_.accumulation + part);
+    sampler_.read(training_, scalars.draw, inputs_, targets_);
+    executor_->write_tokens(model_->tokens, inputs_);
+    executor_->write_tokens(model_->targets, targets_);
+    executor_->run(part == 0 ? Program::train : Program::train_accumulate, scalars);
+    result.loss += static_cast<double>(read_scalar(*executor_, model_->loss));
+  }
+  executor_->run(Program::update, scalars);
+  result.gradient_norm = static_cast<double>(read_scalar(*executor_, model_->plan.adamw_norm()));
+  result.learning_rate = static_cast<double>(scalars.learning_rate);
+  ++steps_done_;
+  return result;
+}
+
+Evaluation Trainer::evaluate() {
+  double nats = 0;
+  const auto batch = static_cast<std::uint64_t>(spec_.batch);
+  const auto context = static_cast<std::size_t>(spec_.model.context);
+  for (std::uint64_t first = 0; first < evaluation_.windows(); first += batch) {
+    const std::uint64_t counted = evaluation_.read(first, inputs_, targets_);
+    executor_->write_tokens(model_->tokens, inputs_);
+    executor_->write_tokens(model_->targets, targets_);
+    executor_->run(Program::evaluate, {});
+    executor_->read(model_->losses, losses_);
+    for (std::size_t i = 0; i < counted * context; ++i) nats += static_cast<double>(losses_[i]);
+  }
+  return {nats / static_cast<double>(evaluation_.target_tokens()),
+          data::bits_per_byte(nats, evaluation_bytes_)};
+}
+
+namespace {
+
+constexpr const char* kFormat = "fathom.checkpoint.v1";
+
+struct Part {
+  const char* prefix;
+  Storage storage;
+};
+constexpr Part kParts[] = {
+    {"", Storage::parameter}, {"moment1.", Storage::moment1}, {"moment2.", Storage::moment2}};
+
+/// A parameter's slice of a whole storage.
+std::span<float> slice(std::vector<float>& whole, const engine::Tensor& tensor) {
+  return std::span(whole).subspan(static_cast<std::size_t>(tensor.offset_bytes / 4),
+                                  static_cast<std::size_t>(tensor.size()));
+}
+
+}  // namespace
+
+void Trainer::save(const std::filesystem::path& path,
+                   const std::map<std::string, std::string>& notes) {
+  std::vector<TensorSpec> tensors;
+  for (const Part& part : kParts) {
+    for (const model::Parameter& parameter : model_->parameters) {
+      const engine::Tensor& tensor = model_->plan.tensor(parameter.id);
+      tensors.push_back(
+          {part.prefix + parameter.name,
+           TensorType::f32,
+           {static_cast<std::uint64_t>(tensor.rows), static_cast<std::uint64_t>(tensor.cols)}});
+    }
+  }
+  TensorMetadata metadata(notes.begin(), notes.end());
+  metadata["format"] = kFormat;
+  metadata["steps"] = std::to_string(steps_done_);
+  SafetensorsWriter writer(path, tensors, metadata);
+  for (const Part& part : kParts) {
+    const engine::TensorId whole = model_->plan.whole(part.storage);
+    std::vector<float> values(static_cast<std::size_t>(model_->plan.tensor(whole).size()));
+    executor_->read(whole, values);
+    for (const model::Parameter& parameter : model_->parameters) {
+      writer.write(part.prefix + parameter.name,
+                   std::as_bytes(slice(values, model_->plan.tensor(parameter.id))));
+    }
+  }
+  writer.commit();
+}
+
+std::map<std::string, std::string> Trainer::load(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  const auto fail = [&](const std::string& what) {
+    return DataError(fmt::format("{}: {}", path.string(), what));
+  };
+  const TensorMetadata& metadata = file.metadata();
+  if (!metadata.contains("format") || metadata.at("format") != kFormat ||
+      !metadata.contains("steps")) {
+    throw fail("is not a checkpoint of fathom");
+  }
+  for (const Part& part : kParts) {
+    const engine::TensorId whole = model_->plan.whole(part.storage);
+    std::vector<float> values(static_cast<std::size_t>(model_->plan.tensor(whole).size()));
+    for (const model::Parameter& parameter : model_->parameters) {
+      const engine::Tensor& tensor = model_->plan.tensor(parameter.id);
+      const TensorView* view = file.find(part.prefix + parameter.name);
+      if (view == nullptr) throw fail("has no tensor " + (part.prefix + parameter.name));
+      const std::vector<std::uint64_t> shape{static_cast<std::uint64_t>(tensor.rows),
+                                             static_cast<std::uint64_t>(tensor.cols)};
+      if (view->type != TensorType::f32 || view->shape != shape) {
+        throw fail("tensor " + view->name + " has another shape or type than the model");
+      }
+      copy_as_f32(*view, slice(values, tensor));
+    }
+    executor_->write(whole, values);
+  }
+  executor_->run(Program::refresh, {});
+  try {
+    steps_done_ = std::stoll(metadata.at("steps"));
+  } catch (const std::exception&) {
+    throw fail("has no number of steps");
+  }
+  return {metadata.begin(), metadata.end()};
+}
+
+}  // namespace fathom::train

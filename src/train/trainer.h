@@ -1,0 +1,64 @@
+// One model in training: its executor, the tokens it reads and the steps it has done.
+//
+// The state is the parameters, AdamW's moments and the number of steps done; everything else is
+// computed from the spec, so a trainer restored from a checkpoint goes on bit for bit.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "data/batch_sampler.h"
+#include "data/evaluation_set.h"
+#include "data/token_set.h"
+#include "engine/executor.h"
+#include "train/run_spec.h"
+
+namespace fathom::train {
+
+struct StepResult {
+  double loss = 0;           // mean over the tokens of the step, nats
+  double gradient_norm = 0;  // before clipping
+  double learning_rate = 0;
+};
+
+struct Evaluation {
+  double loss = 0;           // mean nats a token
+  double bits_per_byte = 0;  // of text
+};
+
+/// The spec with the vocabulary taken from the tokens where it was left open. ConfigError when the
+/// model's is too small.
+RunSpec resolve(const RunSpec& spec, const data::TokenSet& tokens);
+
+class Trainer {
+ public:
+  /// `spec` must be resolved; `tokens` must outlive the trainer.
+  Trainer(const RunSpec& spec, const data::TokenSet& tokens);
+
+  StepResult step();
+  Evaluation evaluate();
+  std::int64_t steps_done() const { return steps_done_; }
+  const model::Transformer& model() const { return *model_; }
+  engine::Executor& executor() { return *executor_; }
+
+  /// One safetensors file that appears whole or not at all. `notes` travel in its metadata.
+  void save(const std::filesystem::path& path, const std::map<std::string, std::string>& notes);
+  /// Restores state and returns the notes. DataError when the file belongs to another model.
+  std::map<std::string, std::string> load(const std::filesystem::path& path);
+
+ private:
+  RunSpec spec_;
+  model::OptimiserSettings optimiser_;
+  double learning_rate_;
+  std::unique_ptr<const model::Transformer> model_;
+  std::unique_ptr<engine::Executor> executor_;
+  const data::TokenFile& training_;
+  data::BatchSampler sampler_;
+  data::EvaluationSet evaluation_;
+  std::uint64_t evaluation_bytes_;
+  std::vector<std::int32_t> inputs_, targets_;
+  std::vector<float> losses_;
+  std::int64_t steps_done_ = 0;
+};
+
+}  // namespace fathom::train
