@@ -15,6 +15,9 @@ void add_bounds_command(CommandTree& tree);
 void add_data_command(CommandTree& tree);
 void add_rank_command(CommandTree& tree);
 void add_rank_table_command(CommandTree& tree, CLI::App& parent);
+void add_train_command(CommandTree& tree);
+void add_bench_command(CommandTree& tree);
+void add_doctor_command(CommandTree& tree);
 void add_completion_command(CommandTree& tree);
 void add_man_command(CommandTree& tree);
 

@@ -1,0 +1,185 @@
+// fathom bench train: how fast training steps are on this machine, and what limits them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "core/error.h"
+#include "core/table.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "engine/cpu/peak.h"
+#include "train/step_benchmark.h"
+
+namespace fathom {
+namespace {
+
+struct Options {
+  std::string shapes = "2x64,4x128,6x192,6x256,12x256,12x384";
+  std::int64_t batch = 16, context = 256, vocab = 1000;
+  int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  std::string precision = "f32";
+  double seconds = 8;
+  bool profile = false, json = false;
+};
+
+struct Row {
+  model::ModelSpec spec;
+  train::StepTiming timing;
+};
+
+model::ModelSpec parse_shape(const std::string& text, const Options& options) {
+  const auto parts = split(text, 'x');
+  if (parts.size() != 2) throw ConfigError(fmt::format("shape '{}' must look like 6x256", text));
+  model::ModelSpec spec;
+  spec.layers = parse_whole(parts[0], "layers");
+  spec.width = parse_whole(parts[1], "width");
+  spec.heads = std::max<std::int64_t>(1, spec.width / (spec.width < 256 ? 32 : 64));
+  spec.context = options.context;
+  spec.vocab = options.vocab;
+  return spec;
+}
+
+void print_table(Session& session, const Options& options, const std::vector<Row>& rows,
+                 double peak) {
+  const auto tokens = static_cast<double>(options.batch * options.context);
+  Table table({{"L x D"},
+               {"parameters", Align::right},
+               {"step", Align::right},
+               {"tokens/s", Align::right},
+               {"median", Align::right},
+               {"GFLOP/s", Align::right},
+               {"of peak", Align::right},
+               {"memory", Align::right},
+               {"first step", Align::right}});
+  for (const Row& row : rows) {
+    const train::StepTiming& t = row.timing;
+    table.add_row(
+        {fmt::format("{} x {}", row.spec.layers, row.spec.width), format_whole(t.parameters),
+         format_seconds(t.best_seconds), fmt::format("{:.0f}", tokens / t.best_seconds),
+         fmt::format("{:.0f}", tokens / t.median_seconds),
+         fmt::format("{:.1f}", t.flops / t.best_seconds / 1e9),
+         fmt::format("{:.0f} %", 100 * t.flops / t.best_seconds / peak),
+         format_bytes(static_cast<double>(t.memory_bytes)), format_seconds(t.first_seconds)});
+  }
+  session.out << session.terminal.plain(fmt::format(
+                     "{}  {}, {} threads, batch {} x {}, vocabulary {}; products reach "
+                     "{:.0f} GFLOP/s\n\n",
+                     session.terminal.accent("fathom bench train"), options.precision,
+                     options.threads, options.batch, options.context, options.vocab, peak / 1e9))
+              << table.render(session.terminal);
+  if (!options.profile) return;
+  for (const Row& row : rows) {
+    Table ops({{"op of one step (' backward)"}, {"time", Align::right}, {"share", Align::right}});
+    std::vector<std::pair<double, std::string>> sorted;
+    double total = 0;
+    for (const auto& [name, seconds] : row.timing.seconds_by_op) {
+      sorted.emplace_back(seconds, name);
+      total += seconds;
+    }
+    std::sort(sorted.rbegin(), sorted.rend());
+    for (const auto& [seconds, name] : sorted) {
+      ops.add_row({name, format_seconds(seconds), fmt::format("{:.1f} %", 100 * seconds / total)});
+    }
+    session.out << fmt::format("\n{} x {}\n", row.spec.layers, row.spec.width)
+                << ops.render(session.terminal);
+  }
+}
+
+void print_rows(Session& session, const Options& options, const std::vector<Row>& rows,
+                double peak) {
+  const auto tokens = static_cast<double>(options.batch * options.context);
+  Json document = json_document("bench_train");
+  document["precision"] = options.precision;
+  document["threads"] = options.threads;
+  document["batch"] = options.batch;
+  document["context"] = options.context;
+  document["vocab"] = options.vocab;
+  document["product_flops_per_second"] = peak;
+  document["shapes"] = Json::array();
+  for (const Row& row : rows) {
+    const train::StepTiming& t = row.timing;
+    Json ops = Json::object();
+    for (const auto& [name, seconds] : t.seconds_by_op) ops[name] = seconds;
+    document["shapes"].push_back({{"layers", row.spec.layers},
+                                  {"width", row.spec.width},
+                                  {"heads", row.spec.heads},
+                                  {"parameters", t.parameters},
+                                  {"steps", t.steps},
+                                  {"best_seconds", t.best_seconds},
+                                  {"median_seconds", t.median_seconds},
+                                  {"first_seconds", t.first_seconds},
+                                  {"tokens_per_second_best", tokens / t.best_seconds},
+                                  {"tokens_per_second_median", tokens / t.median_seconds},
+                                  {"flops", t.flops},
+                                  {"nominal_flops", t.nominal_flops},
+                                  {"share_of_peak", t.flops / t.best_seconds / peak},
+                                  {"memory_bytes", t.memory_bytes},
+                                  {"seconds_by_op", ops}});
+  }
+  print_json(session, document);
+}
+
+void run_bench(const Options& options, Session& session) {
+  const bool half = options.precision == "bf16";
+  std::vector<model::ModelSpec> specs;
+  for (const std::string& shape : split(options.shapes, ',')) {
+    specs.push_back(parse_shape(shape, options));
+    model::validate(specs.back());
+  }
+  const double peak = engine::measure_product_flops(
+      options.threads, half ? engine::DType::bf16 : engine::DType::f32);
+  std::vector<Row> rows;
+  for (const model::ModelSpec& spec : specs) {
+    model::BuildOptions build;
+    build.batch = options.batch;
+    build.precision = half ? model::Precision::bf16 : model::Precision::f32;
+    rows.push_back({spec, train::time_steps(spec, build, options.threads, options.seconds)});
+  }
+  if (options.json) {
+    print_rows(session, options, rows, peak);
+  } else {
+    print_table(session, options, rows, peak);
+  }
+}
+
+}  // namespace
+
+void add_bench_command(CommandTree& tree) {
+  CLI::App& bench = tree.add(tree.root(), "bench",
+                             {"How fast this machine trains",
+                              "Benchmarks on this machine, with the limit beside the result.",
+                              {{"bench train", "training steps of six shapes"}}},
+                             {});
+  auto options = std::make_shared<Options>();
+  CLI::App& command = tree.add(
+      bench, "train",
+      {"Time training steps",
+       "Times whole training steps (forward, backward, clipping, AdamW) of GPT-style models on "
+       "random tokens. FLOP/s count the products a causal model needs, not the masked half.",
+       {{"bench train", "six shapes, f32, all cores"},
+        {"bench train --shapes 2x64 --profile", "which ops take the time"},
+        {"bench train --precision bf16 --threads 1 --json", "one core, for a script"}}},
+      [options](Session& session) { run_bench(*options, session); });
+  command.add_option("--shapes", options->shapes, "Layers x width, separated by commas")
+      ->type_name("LxD,...");
+  command.add_option("--batch", options->batch, "Sequences a step (default 16)")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--context", options->context, "Tokens a sequence (default 256)")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--vocab", options->vocab, "Vocabulary (default 1000)")
+      ->check(CLI::Range(2, 1 << 24));
+  command.add_option("--threads", options->threads, "Threads (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  tree.restrict(command.add_option("--precision", options->precision, "Type of products"),
+                {"f32", "bf16"});
+  command.add_option("--seconds", options->seconds, "Time for each shape (default 8)")
+      ->check(CLI::Range(0.0, 3600.0));
+  command.add_flag("--profile", options->profile, "Show the time of each kind of op");
+  command.add_flag("--json", options->json, "Print JSON");
+}
+
+}  // namespace fathom

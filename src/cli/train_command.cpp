@@ -1,0 +1,144 @@
+// fathom train: one model from a spec file, to a run directory.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <atomic>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "core/error.h"
+#include "core/progress.h"
+#include "core/units.h"
+#include "engine/cpu/peak.h"
+#include "train/run.h"
+
+namespace fathom {
+namespace {
+
+struct Options {
+  std::string spec;
+  std::vector<std::string> settings;
+  std::string out;
+  bool resume = false, json = false;
+};
+
+std::atomic<bool> interrupted{false};
+
+/// The first interrupt or termination asks for a checkpoint; the default action comes back for a
+/// second one.
+class StopOnSignal {
+ public:
+  StopOnSignal() {
+    interrupted = false;
+    struct sigaction action {};
+    action.sa_handler = [](int) { interrupted = true; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, &old_interrupt_);
+    sigaction(SIGTERM, &action, &old_terminate_);
+  }
+  ~StopOnSignal() {
+    sigaction(SIGINT, &old_interrupt_, nullptr);
+    sigaction(SIGTERM, &old_terminate_, nullptr);
+  }
+
+ private:
+  struct sigaction old_interrupt_ {
+  }, old_terminate_{};
+};
+
+Json to_json(const train::RunRecord& record, const std::filesystem::path& directory) {
+  Json document = json_document("train");
+  document["id"] = record.id;
+  document["directory"] = directory.string();
+  document["outcome"] = to_string(record.outcome);
+  document["parameters"] = record.parameters;
+  document["steps"] = record.steps;
+  document["tokens"] = record.tokens;
+  document["final_loss"] = number_or_null(record.final_loss);
+  document["best_loss"] = number_or_null(record.best_loss);
+  document["final_bits_per_byte"] = number_or_null(record.final_bits_per_byte);
+  document["seconds"] = record.seconds;
+  document["memory_bytes"] = record.memory_bytes;
+  return document;
+}
+
+void print_text(Session& session, const train::RunRecord& record,
+                const std::filesystem::path& directory) {
+  session.out << fmt::format("{}  {}  {}\n", session.terminal.accent("fathom train"),
+                             to_string(record.outcome), directory.string());
+  session.out << fmt::format("  {} parameters, {} steps, {} tokens in {}\n",
+                             format_whole(record.parameters), format_whole(record.steps),
+                             format_count(static_cast<double>(record.tokens)),
+                             format_seconds(record.seconds));
+  if (record.outcome == train::Outcome::diverged) {
+    session.out << "  the loss left all bounds: a smaller learning rate or more warm-up may help\n";
+  } else if (record.outcome == train::Outcome::interrupted) {
+    session.out << "  stopped with a checkpoint; --resume goes on\n";
+  } else {
+    session.out << fmt::format("  held-out loss {:.4f} nats a token, {:.4f} bits per byte\n",
+                               record.final_loss, record.final_bits_per_byte);
+  }
+}
+
+void run_train(const Options& options, Session& session) {
+  const train::RunSpec given = train::read_run_spec(options.spec, options.settings);
+  const data::TokenSet tokens(given.tokens);
+  const train::RunSpec spec = train::resolve(given, tokens);
+  train::RunOptions run;
+  run.resume = options.resume;
+  run.directory = options.out.empty()
+                      ? std::filesystem::path("runs") / train::run_id(spec, tokens.hash())
+                      : std::filesystem::path(options.out);
+  const bool half = spec.precision == model::Precision::bf16;
+  const double peak = engine::measure_product_flops(
+      static_cast<int>(spec.threads), half ? engine::DType::bf16 : engine::DType::f32);
+  ProgressLine line(session.err, is_live_error_stream(session.err));
+  run.on_step = [&](const train::RunProgress& p) {
+    line.update(fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  {:.0f} % of peak  {} left",
+                            p.step, p.steps, p.last.loss, p.tokens_per_second,
+                            100 * p.flops_per_second / peak, format_seconds(p.seconds_left)),
+                static_cast<double>(p.step) / static_cast<double>(p.steps));
+  };
+  run.on_evaluation = [&](std::int64_t step, const train::Evaluation& evaluation) {
+    line.note(fmt::format("step {}  held-out loss {:.4f}  {:.4f} bits per byte", step,
+                          evaluation.loss, evaluation.bits_per_byte));
+  };
+  run.stop = [] { return interrupted.load(); };
+  const StopOnSignal signals;
+  const train::RunRecord record = train::run_training(spec, tokens, run);
+  line.clear();
+  if (options.json) {
+    print_json(session, to_json(record, run.directory));
+  } else {
+    print_text(session, record, run.directory);
+  }
+}
+
+}  // namespace
+
+void add_train_command(CommandTree& tree) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = tree.add(
+      tree.root(), "train",
+      {"Train one model from a spec file",
+       "Trains the model that a TOML file describes on a prepared corpus (fathom data prepare) and "
+       "leaves spec.toml, metrics.jsonl, a checkpoint and record.json in a run directory. The "
+       "same spec gives the same bits; a run stopped at any moment goes on with --resume as if it "
+       "had not stopped. A diverged run is a result, not an error.",
+       {{"train small.toml", "train; the directory is runs/ID"},
+        {"train small.toml --set model.layers=12 --set train.learning_rate=3e-4 --out runs/deep",
+         "override values of the file"},
+        {"train small.toml --resume", "go on after an interruption"}}},
+      [options](Session& session) { run_train(*options, session); });
+  command.add_option("SPEC", options->spec, "TOML file with [data], [model] and [train]")
+      ->required();
+  command.add_option("--set", options->settings, "Override one value: table.key=value")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--out", options->out, "Run directory (default runs/ID)")->type_name("DIR");
+  command.add_flag("--resume", options->resume, "Go on from the checkpoint");
+  command.add_flag("--json", options->json, "Print JSON");
+}
+
+}  // namespace fathom

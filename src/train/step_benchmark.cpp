@@ -1,0 +1,97 @@
+#include "train/step_benchmark.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/random.h"
+#include "engine/cpu/cpu_executor.h"
+#include "train/run.h"
+
+namespace fathom::train {
+namespace {
+
+using namespace engine;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// In the order of the variant in engine/op.h.
+constexpr const char* kOpNames[] = {
+    "embed",      "positions",   "linear",    "activation", "norm",       "residual",
+    "attention",  "dropout",     "head loss", "logits",     "embed'",     "positions'",
+    "linear'",    "activation'", "norm'",     "residual'",  "attention'", "dropout'",
+    "head loss'", "grad norm",   "adamw",     "copies"};
+static_assert(std::size(kOpNames) == std::variant_size_v<Op>);
+
+void write_random_tokens(const model::Transformer& model, Executor& executor) {
+  const RandomStream random(1, 0);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(model.rows()));
+  std::uint64_t next = 0;
+  for (const TensorId target : {model.tokens, model.targets}) {
+    for (auto& id : ids) {
+      id = static_cast<std::int32_t>(
+          random.below(next++, static_cast<std::uint64_t>(model.spec.vocab)));
+    }
+    executor.write_tokens(target, ids);
+  }
+}
+
+double nominal(const model::Transformer& model) {
+  double parameters = 0;
+  for (const model::Parameter& parameter : model.parameters) {
+    if (parameter.role == model::Role::position_table) continue;
+    parameters += static_cast<double>(model.plan.tensor(parameter.id).size());
+  }
+  const auto tokens = static_cast<double>(model.rows());
+  return 6 * parameters * tokens + 12.0 * static_cast<double>(model.spec.layers) *
+                                       static_cast<double>(model.spec.width) *
+                                       static_cast<double>(model.spec.context) * tokens;
+}
+
+}  // namespace
+
+StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& options, int threads,
+                      double seconds) {
+  const auto start = Clock::now();
+  const auto model = model::build_transformer(spec, options);
+  CpuExecutor executor(model->plan, {.threads = threads});
+  model::initialise(*model, executor, 1);
+  write_random_tokens(*model, executor);
+  StepScalars scalars;
+  scalars.loss_scale = 1.0f / static_cast<float>(model->rows());
+  scalars.learning_rate = 1e-3f;
+  scalars.clip_norm = 1;
+  const auto step = [&] {
+    executor.run(Program::train, scalars);
+    executor.run(Program::update, scalars);
+    ++scalars.step;
+  };
+  step();
+  StepTiming timing;
+  timing.first_seconds = seconds_since(start);
+  std::vector<double> times;
+  const auto begin = Clock::now();
+  while (times.size() < 3 || (seconds_since(begin) < seconds && times.size() < 1000)) {
+    const auto before = Clock::now();
+    step();
+    times.push_back(seconds_since(before));
+  }
+  std::sort(times.begin(), times.end());
+  timing.best_seconds = times.front();
+  timing.median_seconds = times[times.size() / 2];
+  timing.steps = static_cast<std::int64_t>(times.size());
+  timing.parameters = model->parameter_count();
+  timing.flops = training_flops(model->plan);
+  timing.nominal_flops = nominal(*model);
+  timing.memory_bytes = executor.bytes();
+  for (const Program program : {Program::train, Program::update}) {
+    executor.run_timed(program, scalars, [&](std::size_t op, double op_seconds) {
+      timing.seconds_by_op[kOpNames[model->plan.program(program)[op].index()]] += op_seconds;
+    });
+  }
+  return timing;
+}
+
+}  // namespace fathom::train

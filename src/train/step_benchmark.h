@@ -1,0 +1,25 @@
+// Times training steps of a model on random tokens, as a whole and by kind of op.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "model/transformer.h"
+
+namespace fathom::train {
+
+struct StepTiming {
+  std::int64_t parameters = 0;
+  std::int64_t steps = 0;
+  double best_seconds = 0, median_seconds = 0;  // forward, backward and update
+  double first_seconds = 0;                     // plan, memory, primitives and the first step
+  double flops = 0;                             // of a step, masked scores not counted
+  double nominal_flops = 0;  // 6 N tokens + 12 L D T tokens, the usual count with full attention
+  std::int64_t memory_bytes = 0;
+  std::map<std::string, double> seconds_by_op;  // one step, profiled
+};
+
+StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& options, int threads,
+                      double seconds);
+
+}  // namespace fathom::train
