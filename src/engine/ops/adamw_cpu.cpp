@@ -39,17 +39,22 @@ BoundOp bind(const AdamW& op, const Context& context) {
       return static_cast<float>(1 / (1 - std::pow(static_cast<double>(beta), t)));
     };
     const float clip = scalars.clip_norm;
-    for (const Bound& group : bound) {
-      AdamWArgs args = group.args;
-      args.learning_rate = scalars.learning_rate * group.lr_multiplier;
-      args.decay_rate = args.learning_rate * group.weight_decay;
-      args.gradient_factor = clip > 0 && *norm > clip ? clip / *norm : 1.0f;
-      args.correction1 = correction(beta1);
-      args.correction2 = correction(beta2);
-      parallel_ranges(threads, group.size, 16, [&](std::int64_t begin, std::int64_t end) {
-        kernels.adamw(args, begin, end);
-      });
-    }
+    const float factor = clip > 0 && *norm > clip ? clip / *norm : 1.0f;
+    const float correction1 = correction(beta1), correction2 = correction(beta2);
+    // One region for all parameters: there are many small ones. Each thread takes its share of
+    // every parameter.
+    constexpr std::int64_t kShares = 64;
+    parallel_ranges(threads, kShares, 1, [&](std::int64_t first, std::int64_t last) {
+      for (const Bound& group : bound) {
+        AdamWArgs args = group.args;
+        args.learning_rate = scalars.learning_rate * group.lr_multiplier;
+        args.decay_rate = args.learning_rate * group.weight_decay;
+        args.gradient_factor = factor;
+        args.correction1 = correction1;
+        args.correction2 = correction2;
+        kernels.adamw(args, group.size * first / kShares, group.size * last / kShares);
+      }
+    });
   };
 }
 

@@ -1,0 +1,212 @@
+// Runs in their directories: determinism, resume after a stop, a kill and a full disk, divergence,
+// early stop.
+#include "train/run.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "data/prepare.h"
+#include "data/sample_text.h"
+#include "scratch_folder.h"
+
+namespace fathom::train {
+namespace {
+
+class RunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string text;
+    for (int i = 0; i < 30; ++i) {
+      text += "= Article " + std::to_string(i) + " =\n" + data::sample_text(200, 50 + i) + "\n\n";
+    }
+    data::PrepareRequest request;
+    request.sources = {{folder_.write("corpus.txt", text), {}, ""}};
+    request.output = folder_ / "tokens";
+    request.split = {0.2, 0.2, 0};
+    request.tokenizer = {"bytes", 257};
+    prepare(request);
+    tokens_ = std::make_unique<data::TokenSet>(folder_ / "tokens");
+  }
+
+  /// One thread: children of fork() must not need OpenMP's pool.
+  RunSpec spec(const std::vector<std::string>& settings = {}) const {
+    const std::string text = "[data]\ntokens = \"" + (folder_ / "tokens").string() +
+                             "\"\neval_tokens = 512\n"
+                             "[model]\nlayers = 2\nwidth = 32\nheads = 2\ncontext = 32\n"
+                             "dropout = 0.1\n"
+                             "[train]\nsteps = 12\nbatch = 4\naccumulation = 2\n"
+                             "learning_rate = 0.003\neval_every = 4\ncheckpoint_every = 3\n";
+    return read_run_spec_text(text, "test.toml", settings);
+  }
+
+  RunRecord run(const RunSpec& spec, const std::string& name, bool resume = false,
+                std::function<void(const RunProgress&)> on_step = {},
+                std::function<bool()> stop = {}) {
+    RunOptions options;
+    options.directory = folder_ / name;
+    options.resume = resume;
+    options.on_step = std::move(on_step);
+    options.stop = std::move(stop);
+    return run_training(spec, *tokens_, options);
+  }
+
+  std::string file(const std::string& run, const std::string& name) const {
+    return read_text_file(folder_ / run / name);
+  }
+
+  void expect_equal_runs(const std::string& a, const std::string& b) const {
+    EXPECT_EQ(file(a, "metrics.jsonl"), file(b, "metrics.jsonl"));
+    EXPECT_TRUE(file(a, "checkpoint/state.safetensors") == file(b, "checkpoint/state.safetensors"));
+  }
+
+  /// Runs `body` in a child and returns its wait status.
+  static int in_child(const std::function<void()>& body) {
+    const pid_t child = fork();
+    if (child == 0) {
+      try {
+        body();
+      } catch (const DataError&) {
+        _exit(3);
+      } catch (...) {
+        _exit(70);
+      }
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+  }
+
+  ScratchFolder folder_;
+  std::unique_ptr<data::TokenSet> tokens_;
+};
+
+TEST_F(RunTest, LearnsAndRepeatsBitForBit) {
+  const RunRecord record = run(spec(), "a");
+  EXPECT_EQ(record.outcome, Outcome::finished);
+  EXPECT_EQ(record.steps, 12);
+  EXPECT_EQ(record.tokens, 12 * 4 * 2 * 32);
+  EXPECT_LT(record.final_loss, std::log(257.0));
+  EXPECT_NEAR(record.final_bits_per_byte, record.final_loss / std::log(2.0), 0.05);
+  run(spec(), "b");
+  expect_equal_runs("a", "b");
+  run(spec({"train.seed=2"}), "c");
+  EXPECT_NE(file("a", "metrics.jsonl"), file("c", "metrics.jsonl"));
+}
+
+TEST_F(RunTest, GradientAccumulationIsTheLargerBatch) {
+  const auto whole = run(spec({"train.batch=8", "train.accumulation=1", "model.dropout=0.0"}), "a");
+  const auto parts = run(spec({"model.dropout=0.0"}), "b");
+  EXPECT_NEAR(whole.final_loss, parts.final_loss, 1e-4);
+}
+
+TEST_F(RunTest, ResumesAfterAStopAsIfThereWereNone) {
+  run(spec(), "whole");
+  int steps = 0;
+  const auto stopped = run(
+      spec(), "parts", false, [&](const auto&) { ++steps; }, [&] { return steps == 5; });
+  EXPECT_EQ(stopped.outcome, Outcome::interrupted);
+  EXPECT_THROW(run(spec(), "parts"), ConfigError);
+  EXPECT_EQ(run(spec(), "parts", true).outcome, Outcome::finished);
+  expect_equal_runs("whole", "parts");
+}
+
+TEST_F(RunTest, ResumesAfterAKill) {
+  run(spec(), "whole");
+  for (const int fatal_step : {2, 7, 11}) {
+    const std::string name = "killed" + std::to_string(fatal_step);
+    const int status = in_child([&] {
+      run(spec(), name, false, [&](const RunProgress& progress) {
+        if (progress.step == fatal_step) kill(getpid(), SIGKILL);
+      });
+    });
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    EXPECT_EQ(run(spec(), name, true).outcome, Outcome::finished);
+    expect_equal_runs("whole", name);
+  }
+}
+
+TEST_F(RunTest, AFullDiskLeavesThePreviousCheckpoint) {
+  run(spec(), "whole");
+  const int status = in_child([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    run(spec(), "full", false, [&](const RunProgress& progress) {
+      if (progress.step != 5) return;
+      const rlimit small{20'000, 20'000};  // bytes a file; less than a checkpoint
+      setrlimit(RLIMIT_FSIZE, &small);
+    });
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3);  // DataError
+  EXPECT_EQ(run(spec(), "full", true).outcome, Outcome::finished);
+  expect_equal_runs("whole", "full");
+}
+
+TEST_F(RunTest, ADivergedRunIsAResult) {
+  const RunSpec wild = spec(
+      {"train.learning_rate=1000.0", "train.clip_norm=0.0", "train.warmup=0", "train.steps=60"});
+  const RunRecord record = run(wild, "wild");
+  EXPECT_EQ(record.outcome, Outcome::diverged);
+  EXPECT_LT(record.steps, 60);
+  EXPECT_EQ(run(wild, "wild").outcome, Outcome::diverged);  // read back, not repeated
+}
+
+TEST_F(RunTest, StopsEarlyWhenPatienceRunsOut) {
+  // A learning rate of zero never improves on the first evaluation.
+  const RunRecord record = run(spec({"train.learning_rate=0.0", "train.eval_every=1",
+                                     "train.patience=3", "model.dropout=0.0"}),
+                               "still");
+  EXPECT_EQ(record.outcome, Outcome::early_stopped);
+  EXPECT_EQ(record.steps, 4);
+}
+
+TEST_F(RunTest, ADirectoryHoldsOneRun) {
+  run(spec(), "a");
+  EXPECT_EQ(run(spec(), "a").steps, 12);
+  EXPECT_THROW(run(spec({"train.seed=5"}), "a"), ConfigError);
+}
+
+TEST_F(RunTest, Bf16TrainsToNearlyTheSameLoss) {
+  const double exact = run(spec(), "f32").final_loss;
+  EXPECT_NEAR(run(spec({"train.precision=bf16"}), "bf16").final_loss, exact, 0.02);
+}
+
+TEST_F(RunTest, ACheckpointOfAnotherModelIsRefused) {
+  run(spec(), "a");
+  Trainer other(resolve(spec({"model.width=48"}), *tokens_), *tokens_);
+  EXPECT_THROW(other.load(folder_ / "a" / "checkpoint" / "state.safetensors"), DataError);
+}
+
+TEST(RunSpecText, RoundTripsAndRefusesTypos) {
+  const std::string text = "[data]\ntokens = \"t\"\n[model]\nlayers = 3\nvocab = 50\n[train]\n";
+  const RunSpec spec = read_run_spec_text(text, "x.toml", {"train.learning_rate=3e-4"});
+  EXPECT_DOUBLE_EQ(spec.learning_rate, 3e-4);
+  EXPECT_EQ(to_toml(read_run_spec_text(to_toml(spec), "y.toml")), to_toml(spec));
+  EXPECT_THROW(read_run_spec_text(text + "lerning_rate = 1.0\n", "x.toml"), ConfigError);
+  EXPECT_THROW(read_run_spec_text(text, "x.toml", {"model.heads=7"}), ConfigError);
+  EXPECT_THROW(read_run_spec_text(text, "x.toml", {"model.norm=pree"}), ConfigError);
+  EXPECT_THROW(read_run_spec_text(text, "x.toml", {"nonsense"}), ConfigError);
+  EXPECT_THROW(read_run_spec_text(text, "x.toml", {"train.steps=0"}), ConfigError);
+}
+
+TEST(RunSpecText, RunLengthAndBatchCorrection) {
+  const std::string text =
+      "[data]\ntokens = \"t\"\n[model]\nvocab = 50\ncontext = 128\n"
+      "[train]\nsteps = 600\nbatch = 16\nlearning_rate = 0.01\nbase_batch_tokens = 2048\n"
+      "base_total_tokens = 204800\nbeta1 = 0.9\nbeta2 = 0.95\nepsilon = 1e-8\n";
+  const RunSpec spec = read_run_spec_text(text, "x.toml");
+  // The same batch as the base, six times its length: sqrt(1/6) of the learning rate.
+  EXPECT_NEAR(spec.corrected_learning_rate(), 0.01 * std::sqrt(1.0 / 6), 1e-12);
+  EXPECT_NEAR(spec.corrected_optimiser().epsilon, 1e-8 * std::sqrt(6.0), 1e-15);
+  EXPECT_NEAR(1 - spec.corrected_optimiser().beta1, 0.1 / 6, 1e-12);
+}
+
+}  // namespace
+}  // namespace fathom::train
