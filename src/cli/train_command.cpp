@@ -9,8 +9,11 @@
 #include "cli/json_output.h"
 #include "core/error.h"
 #include "core/progress.h"
+#include "core/table.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "engine/cpu/peak.h"
+#include "train/coordinate_check.h"
 #include "train/run.h"
 
 namespace fathom {
@@ -21,6 +24,9 @@ struct Options {
   std::vector<std::string> settings;
   std::string out;
   bool resume = false, json = false;
+  bool coordinate_check = false;
+  std::string widths = "64,128,256,512", depths = "2,4,8,16,32";
+  std::int64_t coordinate_steps = 10;
 };
 
 std::atomic<bool> interrupted{false};
@@ -81,7 +87,69 @@ void print_text(Session& session, const train::RunRecord& record,
   }
 }
 
+std::vector<std::int64_t> parse_sizes(const std::string& text, const char* what) {
+  std::vector<std::int64_t> sizes;
+  for (const std::string& part : split(text, ',')) sizes.push_back(parse_whole(part, what));
+  return sizes;
+}
+
+/// Exponent of the last value of `series` over the rows that vary in `size`.
+double exponent_of(const std::vector<train::CoordinateRow>& rows, std::size_t begin,
+                   std::size_t end, std::int64_t train::CoordinateRow::*size,
+                   std::vector<double> train::CoordinateRow::*series) {
+  std::vector<double> sizes, values;
+  for (std::size_t i = begin; i < end; ++i) {
+    sizes.push_back(static_cast<double>(rows[i].*size));
+    values.push_back((rows[i].*series).back());
+  }
+  return train::growth_exponent(sizes, values);
+}
+
+void run_coordinate_check(const Options& options, Session& session) {
+  using train::CoordinateRow;
+  const train::RunSpec spec = train::read_run_spec(options.spec, options.settings);
+  if (spec.model.vocab == 0)
+    throw ConfigError("--coord-check needs model.vocab: it reads no tokens");
+  const train::CoordinateRequest request{parse_sizes(options.widths, "--widths"),
+                                         parse_sizes(options.depths, "--depths"),
+                                         options.coordinate_steps};
+  const auto rows = train::coordinate_check(spec, request);
+  const std::size_t widths = request.widths.size();
+  const double by_width =
+      exponent_of(rows, 0, widths, &CoordinateRow::width, &CoordinateRow::stream_rms);
+  const double by_depth =
+      exponent_of(rows, widths, rows.size(), &CoordinateRow::layers, &CoordinateRow::stream_rms);
+  if (options.json) {
+    Json document = json_document("coordinate_check");
+    document["exponent_width"] = by_width;
+    document["exponent_depth"] = by_depth;
+    for (const CoordinateRow& row : rows) {
+      document["rows"].push_back({{"layers", row.layers},
+                                  {"width", row.width},
+                                  {"stream_rms", row.stream_rms},
+                                  {"stream_moved", row.stream_moved}});
+    }
+    print_json(session, document);
+    return;
+  }
+  Table table({{"L x D"},
+               {"rms of the last stream, start", Align::right},
+               {fmt::format("after {} steps", request.steps), Align::right},
+               {"moved", Align::right}});
+  for (const CoordinateRow& row : rows) {
+    table.add_row({fmt::format("{} x {}", row.layers, row.width),
+                   fmt::format("{:.4f}", row.stream_rms.front()),
+                   fmt::format("{:.4f}", row.stream_rms.back()),
+                   fmt::format("{:.4f}", row.stream_moved.back())});
+  }
+  session.out << session.terminal.accent("fathom train --coord-check") << "\n\n"
+              << table.render(session.terminal)
+              << fmt::format("\n  grows as width^{:.2f} and depth^{:.2f}; 0 is flat\n", by_width,
+                             by_depth);
+}
+
 void run_train(const Options& options, Session& session) {
+  if (options.coordinate_check) return run_coordinate_check(options, session);
   const train::RunSpec given = train::read_run_spec(options.spec, options.settings);
   const data::TokenSet tokens(given.tokens);
   const train::RunSpec spec = train::resolve(given, tokens);
@@ -129,7 +197,9 @@ void add_train_command(CommandTree& tree) {
        {{"train small.toml", "train; the directory is runs/ID"},
         {"train small.toml --set model.layers=12 --set train.learning_rate=3e-4 --out runs/deep",
          "override values of the file"},
-        {"train small.toml --resume", "go on after an interruption"}}},
+        {"train small.toml --resume", "go on after an interruption"},
+        {"train small.toml --coord-check",
+         "do activations keep their size with width and depth?"}}},
       [options](Session& session) { run_train(*options, session); });
   command.add_option("SPEC", options->spec, "TOML file with [data], [model] and [train]")
       ->required();
@@ -138,6 +208,12 @@ void add_train_command(CommandTree& tree) {
       ->allow_extra_args(false);
   command.add_option("--out", options->out, "Run directory (default runs/ID)")->type_name("DIR");
   command.add_flag("--resume", options->resume, "Go on from the checkpoint");
+  command.add_flag("--coord-check", options->coordinate_check,
+                   "Show sizes of activations against width and depth instead of training");
+  command.add_option("--widths", options->widths, "Widths of --coord-check")->type_name("D,D");
+  command.add_option("--depths", options->depths, "Depths of --coord-check")->type_name("L,L");
+  command.add_option("--coord-steps", options->coordinate_steps, "Steps of --coord-check")
+      ->check(CLI::Range(1, 1000));
   command.add_flag("--json", options->json, "Print JSON");
 }
 

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Training speed on this CPU beside PyTorch (Debian's python3-torch) with BLIS preloaded, in one go.
+#
+#   bench/compare_torch_cpu.sh [SHAPES] [SECONDS per shape] [THREADS]
+#
+# Same shapes, batch 16 x 256 tokens, vocabulary 1000, tied embeddings, GELU, AdamW; best step of
+# each. Needs python3-torch and libblis4-openmp; set FATHOM to another binary if you like.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+shapes=${1:-2x64,4x128,6x192,6x256,12x256,12x384}
+seconds=${2:-8}
+threads=${3:-2}
+fathom=${FATHOM:-build/release/fathom}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+blis=/usr/lib/x86_64-linux-gnu/blis-openmp/libblas.so.3
+[[ -e $blis ]] || { echo "BLIS is missing: apt-get install libblis4-openmp" >&2; exit 1; }
+
+"$fathom" bench train --shapes "$shapes" --seconds "$seconds" --threads "$threads" --json >"$work/f32"
+"$fathom" bench train --shapes "$shapes" --seconds "$seconds" --threads "$threads" \
+  --precision bf16 --json >"$work/bf16"
+LD_PRELOAD=$blis BLIS_NUM_THREADS=$threads OMP_NUM_THREADS=$threads \
+  /usr/bin/python3 bench/torch_cpu_step.py --shapes "$shapes" --seconds "$seconds" \
+  --threads "$threads" >"$work/torch"
+/usr/bin/python3 bench/compare_torch_cpu.py "$work/f32" "$work/bf16" "$work/torch"

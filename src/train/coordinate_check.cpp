@@ -1,0 +1,106 @@
+#include "train/coordinate_check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "engine/cpu/cpu_executor.h"
+
+namespace fathom::train {
+namespace {
+
+using engine::Program;
+
+double rms(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float v : values) sum += static_cast<double>(v) * v;
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+double rms_difference(std::vector<float> a, const std::vector<float>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] -= b[i];
+  return rms(a);
+}
+
+void write_tokens(const model::Transformer& model, engine::Executor& executor) {
+  const RandomStream random(7, 0);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(model.rows()));
+  std::uint64_t next = 0;
+  for (const engine::TensorId target : {model.tokens, model.targets}) {
+    for (auto& id : ids) {
+      id = static_cast<std::int32_t>(
+          random.below(next++, static_cast<std::uint64_t>(model.spec.vocab)));
+    }
+    executor.write_tokens(target, ids);
+  }
+}
+
+CoordinateRow measure(const RunSpec& spec, std::int64_t steps) {
+  model::BuildOptions options;
+  options.batch = spec.batch;
+  options.precision = spec.precision;
+  options.optimiser = spec.optimiser;
+  options.keep_activations = true;
+  const auto model = model::build_transformer(spec.model, options);
+  engine::CpuExecutor executor(model->plan, {.threads = static_cast<int>(spec.threads)});
+  model::initialise(*model, executor, spec.seed);
+  write_tokens(*model, executor);
+  const engine::TensorId stream = model->streams.back();
+  std::vector<float> first(static_cast<std::size_t>(model->plan.tensor(stream).size()));
+  std::vector<float> now(first.size());
+  CoordinateRow row{spec.model.layers, spec.model.width, {}, {}};
+  engine::StepScalars scalars;
+  scalars.loss_scale = 1.0f / static_cast<float>(model->rows());
+  scalars.learning_rate = static_cast<float>(spec.learning_rate);
+  for (std::int64_t step = 0; step <= steps; ++step) {
+    scalars.step = step + 1;
+    executor.run(Program::train, scalars);
+    executor.read(stream, now);
+    if (step == 0) first = now;
+    row.stream_rms.push_back(rms(now));
+    if (step > 0) row.stream_moved.push_back(rms_difference(now, first));
+    executor.run(Program::update, scalars);
+  }
+  return row;
+}
+
+}  // namespace
+
+std::vector<CoordinateRow> coordinate_check(const RunSpec& spec, const CoordinateRequest& request) {
+  if (request.steps < 1) throw ConfigError("a coordinate check needs at least one step");
+  const std::int64_t head_size = spec.model.resolved_head_size();
+  std::vector<CoordinateRow> rows;
+  for (const std::int64_t width : request.widths) {
+    RunSpec varied = spec;
+    varied.model.width = width;
+    varied.model.head_size = head_size;
+    varied.model.heads = std::max<std::int64_t>(1, width / head_size);
+    varied.model.key_heads = 0;
+    varied.model.ffn = spec.model.resolved_ffn() * width / spec.model.width;
+    rows.push_back(measure(varied, request.steps));
+  }
+  for (const std::int64_t layers : request.layers) {
+    RunSpec varied = spec;
+    varied.model.layers = layers;
+    varied.model.order.clear();
+    rows.push_back(measure(varied, request.steps));
+  }
+  return rows;
+}
+
+double growth_exponent(const std::vector<double>& sizes, const std::vector<double>& values) {
+  double mean_x = 0, mean_y = 0, covariance = 0, variance = 0;
+  const auto count = static_cast<double>(sizes.size());
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    mean_x += std::log(sizes[i]) / count;
+    mean_y += std::log(values[i]) / count;
+  }
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    covariance += (std::log(sizes[i]) - mean_x) * (std::log(values[i]) - mean_y);
+    variance += (std::log(sizes[i]) - mean_x) * (std::log(sizes[i]) - mean_x);
+  }
+  return variance > 0 ? covariance / variance : 0;
+}
+
+}  // namespace fathom::train
