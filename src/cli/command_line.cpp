@@ -73,6 +73,10 @@ void add_all_commands(CommandTree& tree) {
   add_train_command(tree);
   add_bench_command(tree);
   add_doctor_command(tree);
+  add_eval_command(tree);
+  add_generate_command(tree);
+  add_export_command(tree);
+  add_import_command(tree);
   add_completion_command(tree);
   add_man_command(tree);
 }

@@ -18,6 +18,10 @@ void add_rank_table_command(CommandTree& tree, CLI::App& parent);
 void add_train_command(CommandTree& tree);
 void add_bench_command(CommandTree& tree);
 void add_doctor_command(CommandTree& tree);
+void add_eval_command(CommandTree& tree);
+void add_generate_command(CommandTree& tree);
+void add_export_command(CommandTree& tree);
+void add_import_command(CommandTree& tree);
 void add_completion_command(CommandTree& tree);
 void add_man_command(CommandTree& tree);
 

@@ -1,0 +1,220 @@
+// fathom eval, generate, export and import: what can be done with a trained model.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "core/error.h"
+#include "core/units.h"
+#include "data/token_set.h"
+#include "train/weights.h"
+
+namespace fathom {
+namespace {
+
+using namespace train;
+
+int thread_count(int asked) {
+  if (asked < 0) throw ConfigError("--threads must not be negative");
+  return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+data::Split parse_split(const std::string& name) {
+  for (const data::Split split : data::kSplits) {
+    if (data::to_string(split) == name) return split;
+  }
+  throw ConfigError(fmt::format("--split '{}' is not known; train, valid or test", name));
+}
+
+const data::Tokenizer& tokenizer_of(const Weights& weights) {
+  if (!weights.tokenizer) {
+    throw DataError(fmt::format("no tokenizer for this model: {}", weights.tokenizer_note));
+  }
+  return *weights.tokenizer;
+}
+
+struct EvalOptions {
+  std::string model, corpus, split = "valid", tokens = "1M";
+  int threads = 0;
+  bool json = false;
+};
+
+void run_eval(Session& session, const EvalOptions& o) {
+  const data::Split split = parse_split(o.split);
+  const auto limit = static_cast<std::uint64_t>(parse_whole(o.tokens, "--tokens"));
+  const Weights weights = load_weights(o.model);
+  const data::TokenSet corpus(o.corpus);
+  const WeightsEvaluation result =
+      evaluate_weights(weights, corpus, split, limit, thread_count(o.threads));
+  if (o.json) {
+    Json document = json_document("eval");
+    document["split"] = o.split;
+    document["tokens"] = result.tokens;
+    document["loss"] = result.loss;
+    document["bits_per_byte"] = result.bits_per_byte;
+    print_json(session, document);
+    return;
+  }
+  session.out << fmt::format("{} of {}: {:.4f} nats a token, {:.4f} bits a byte ({} tokens)\n",
+                             o.split, o.corpus, result.loss, result.bits_per_byte,
+                             format_whole(static_cast<std::int64_t>(result.tokens)));
+}
+
+struct GenerateOptions {
+  std::string model, prompt;
+  GenerationOptions generation;
+  int threads = 0;
+  bool json = false;
+};
+
+void run_generate(Session& session, GenerateOptions o) {
+  const Weights weights = load_weights(o.model);
+  const data::Tokenizer& tokenizer = tokenizer_of(weights);
+  o.generation.threads = thread_count(o.threads);
+  std::vector<data::TokenId> prompt = tokenizer.encode(o.prompt);
+  if (prompt.empty()) prompt.push_back(tokenizer.end_of_document());
+  std::string text;
+  generate(weights, prompt, o.generation, [&](data::TokenId id) {
+    if (static_cast<std::uint64_t>(id) >= tokenizer.vocabulary()) return;  // padding rows
+    text += tokenizer.bytes_of(id);
+    if (o.json) return;
+    if (text.size() == tokenizer.bytes_of(id).size()) session.out << o.prompt;
+    session.out << tokenizer.bytes_of(id) << std::flush;
+  });
+  if (!o.json) {
+    session.out << "\n";
+    return;
+  }
+  Json document = json_document("generate");
+  document["prompt"] = o.prompt;
+  document["text"] = text;
+  document["tokens"] = o.generation.tokens;
+  document["seed"] = o.generation.seed;
+  session.out << document.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+struct ExportOptions {
+  std::string model, format, output;
+};
+
+void run_export(Session& session, const ExportOptions& o) {
+  const model::HfFormat format = model::parse_hf_format(o.format);
+  const Weights weights = load_weights(o.model);
+  model::export_hf(weights.spec, weights.parameters, format, o.output);
+  if (weights.tokenizer && weights.tokenizer->kind() == "bpe") weights.tokenizer->save(o.output);
+  session.err << fmt::format("wrote {}\n", o.output);
+}
+
+struct ImportOptions {
+  std::string model, output;
+  bool json = false;
+};
+
+void run_import(Session& session, const ImportOptions& o) {
+  const Weights weights = load_weights(o.model);
+  save_weights(weights, o.output);
+  std::int64_t parameters = 0;
+  for (const auto& [name, values] : weights.parameters) parameters += std::ssize(values);
+  if (o.json) {
+    Json document = json_document("import");
+    document["folder"] = o.output;
+    document["layers"] = weights.spec.layers;
+    document["width"] = weights.spec.width;
+    document["parameters"] = parameters;
+    document["tokenizer"] = weights.tokenizer ? Json(weights.tokenizer->kind()) : Json(nullptr);
+    print_json(session, document);
+    return;
+  }
+  session.out << session.terminal.plain(
+      fmt::format("{}: {} layers × {}, {} parameters, {}\n", o.output, weights.spec.layers,
+                  weights.spec.width, format_whole(parameters),
+                  weights.tokenizer ? weights.tokenizer->kind() + " tokenizer"
+                                    : "no tokenizer (" + weights.tokenizer_note + ")"));
+}
+
+constexpr const char* kModelHelp = "A run's folder, an imported model, or a Hugging Face folder";
+
+}  // namespace
+
+void add_eval_command(CommandTree& tree) {
+  auto options = std::make_shared<EvalOptions>();
+  EvalOptions& o = *options;
+  CLI::App& command = tree.add(
+      tree.root(), "eval",
+      {"Loss of a model on a prepared corpus",
+       "Reads evenly spread windows of a split and reports nats a token and bits a byte of text, "
+       "which compare across tokenizers.",
+       {{"eval runs/small tokens/", "on the validation split"},
+        {"eval ./llama tokens/ --split test --json", "a Hugging Face model, for a script"}}},
+      [options](Session& session) { run_eval(session, *options); });
+  command.add_option("MODEL", o.model, kModelHelp)->required();
+  command.add_option("CORPUS", o.corpus, "A folder made by fathom data prepare")->required();
+  tree.restrict(command.add_option("--split", o.split, "Which part")->type_name("PART"),
+                {"train", "valid", "test"});
+  command.add_option("--tokens", o.tokens, "At most this many (default 1M)")->type_name("N");
+  command.add_option("--threads", o.threads, "Threads (default: all cores)")->type_name("N");
+  command.add_flag("--json", o.json, "Print JSON");
+}
+
+void add_generate_command(CommandTree& tree) {
+  auto options = std::make_shared<GenerateOptions>();
+  GenerateOptions& o = *options;
+  CLI::App& command =
+      tree.add(tree.root(), "generate",
+               {"Text from a model",
+                "",
+                {{"generate runs/small --prompt \"My fellow citizens\"", "continue a text"},
+                 {"generate runs/small --prompt \"The\" --temperature 0 --tokens 50",
+                  "the likeliest text"}}},
+               [options](Session& session) { run_generate(session, *options); });
+  command.add_option("MODEL", o.model, kModelHelp)->required();
+  command.add_option("--prompt", o.prompt, "Text to continue (default: the start of a document)")
+      ->type_name("TEXT");
+  command.add_option("--tokens", o.generation.tokens, "How many (default 200)")->type_name("N");
+  command
+      .add_option("--temperature", o.generation.temperature,
+                  "0 takes the likeliest token (default 0.8)")
+      ->type_name("X");
+  command.add_option("--top-k", o.generation.top_k, "Only the k likeliest (default all)")
+      ->type_name("K");
+  command.add_option("--seed", o.generation.seed, "Seed (default 1)")->type_name("N");
+  command.add_option("--threads", o.threads, "Threads (default: all cores)")->type_name("N");
+  command.add_flag("--json", o.json, "Print JSON");
+}
+
+void add_export_command(CommandTree& tree) {
+  auto options = std::make_shared<ExportOptions>();
+  ExportOptions& o = *options;
+  CLI::App& command = tree.add(
+      tree.root(), "export",
+      {"Write a model for Hugging Face transformers",
+       "Writes config.json and model.safetensors (f32). Multipliers that the layout has no key for "
+       "are folded into the weights, so the logits are the same.",
+       {{"export runs/small --format hf-gpt2 -o hf/",
+         "AutoModelForCausalLM.from_pretrained(\"hf\")"}}},
+      [options](Session& session) { run_export(session, *options); });
+  command.add_option("MODEL", o.model, kModelHelp)->required();
+  tree.restrict(command.add_option("--format", o.format, "Layout")->required()->type_name("FORMAT"),
+                model::hf_format_names());
+  command.add_option("-o,--output", o.output, "Folder to write")->required()->type_name("FOLDER");
+}
+
+void add_import_command(CommandTree& tree) {
+  auto options = std::make_shared<ImportOptions>();
+  ImportOptions& o = *options;
+  CLI::App& command = tree.add(
+      tree.root(), "import",
+      {"Take a Hugging Face model over",
+       "Reads config.json and safetensors (whole or sharded) of GPT-2 and LLaMA models and a "
+       "SentencePiece tokenizer.model, and writes a model folder of Fathom's own.",
+       {{"import ./gpt2 -o models/gpt2", "then: fathom eval models/gpt2 tokens/"}}},
+      [options](Session& session) { run_import(session, *options); });
+  command.add_option("MODEL", o.model, "A Hugging Face folder")->required();
+  command.add_option("-o,--output", o.output, "Folder to write")->required()->type_name("FOLDER");
+  command.add_flag("--json", o.json, "Print JSON");
+}
+
+}  // namespace fathom

@@ -1,0 +1,145 @@
+// Evaluation and generation with given weights, on the processor in f32.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "data/evaluation_set.h"
+#include "engine/cpu/cpu_executor.h"
+#include "model/transformer.h"
+#include "train/weights.h"
+
+namespace fathom::train {
+namespace {
+
+using data::TokenId;
+using engine::Program;
+
+/// A model ready to run: plan, executor, weights in place.
+struct Runner {
+  std::unique_ptr<const model::Transformer> model;
+  std::unique_ptr<engine::CpuExecutor> executor;
+
+  Runner(const Weights& weights, model::Purpose purpose, std::int64_t batch, int threads) {
+    model::BuildOptions options;
+    options.batch = batch;
+    options.purpose = purpose;
+    model::ModelSpec spec = weights.spec;
+    spec.dropout = 0;
+    model = model::build_transformer(spec, options);
+    engine::CpuOptions cpu;
+    cpu.threads = threads;
+    executor = std::make_unique<engine::CpuExecutor>(model->plan, cpu);
+    for (const model::Parameter& parameter : model->parameters) {
+      executor->write(parameter.id, weights.parameters.at(parameter.name));
+    }
+    executor->run(Program::refresh, {});
+  }
+};
+
+/// Draws an index from softmax(logits / temperature) among the top k; u is uniform in [0, 1).
+TokenId sample(std::span<const float> logits, const GenerationOptions& options, double u) {
+  std::vector<TokenId> order(logits.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<TokenId>(i);
+  const auto better = [&](TokenId a, TokenId b) {
+    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    return x > y || (x == y && a < b);
+  };
+  if (options.temperature == 0) return *std::min_element(order.begin(), order.end(), better);
+  std::sort(order.begin(), order.end(), better);
+  if (options.top_k > 0 && options.top_k < std::ssize(order)) {
+    order.resize(static_cast<std::size_t>(options.top_k));
+  }
+  const double top = logits[static_cast<std::size_t>(order.front())];
+  std::vector<double> weights;
+  double sum = 0;
+  for (const TokenId id : order) {
+    weights.push_back(std::exp((logits[static_cast<std::size_t>(id)] - top) / options.temperature));
+    sum += weights.back();
+  }
+  double left = u * sum;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    left -= weights[i];
+    if (left < 0) return order[i];
+  }
+  return order.back();
+}
+
+void check(const Weights& weights, const std::vector<TokenId>& prompt,
+           const GenerationOptions& options) {
+  if (weights.spec.mask != engine::MaskKind::causal) {
+    throw ConfigError("generation needs a causal model; this one has another mask");
+  }
+  if (prompt.empty()) throw ConfigError("the prompt must hold at least one token");
+  if (options.tokens < 1) throw ConfigError("--tokens must be at least 1");
+  if (!(options.temperature >= 0)) throw ConfigError("--temperature must not be negative");
+  if (options.top_k < 0) throw ConfigError("--top-k must not be negative");
+  for (const TokenId id : prompt) {
+    if (id < 0 || id >= weights.spec.vocab) {
+      throw ConfigError(fmt::format("the prompt's token {} is outside the model's vocabulary of {}",
+                                    id, weights.spec.vocab));
+    }
+  }
+}
+
+}  // namespace
+
+WeightsEvaluation evaluate_weights(const Weights& weights, const data::TokenSet& tokens,
+                                   data::Split split, std::uint64_t limit_tokens, int threads) {
+  constexpr std::int64_t kBatch = 8;
+  const auto vocabulary = static_cast<std::int64_t>(tokens.tokenizer().vocabulary());
+  if (weights.spec.vocab < vocabulary) {
+    throw ConfigError(fmt::format("the model's vocabulary of {} is smaller than the corpus's {}",
+                                  weights.spec.vocab, vocabulary));
+  }
+  if (weights.tokenizer && weights.tokenizer->hash() != tokens.tokenizer().hash()) {
+    throw ConfigError(
+        "the corpus was prepared with another tokenizer than the model's; prepare it "
+        "again with --tokenizer-from");
+  }
+  const auto context = static_cast<std::size_t>(weights.spec.context);
+  const data::EvaluationSet set(tokens.file(split), context, limit_tokens);
+  Runner runner(weights, model::Purpose::training, kBatch, threads);
+  const auto rows = static_cast<std::size_t>(runner.model->rows());
+  std::vector<TokenId> inputs(rows), targets(rows);
+  std::vector<float> losses(rows);
+  double nats = 0;
+  for (std::uint64_t first = 0; first < set.windows(); first += kBatch) {
+    const std::uint64_t counted = set.read(first, inputs, targets);
+    runner.executor->write_tokens(runner.model->tokens, inputs);
+    runner.executor->write_tokens(runner.model->targets, targets);
+    runner.executor->run(Program::evaluate, {});
+    runner.executor->read(runner.model->losses, losses);
+    for (std::size_t i = 0; i < counted * context; ++i) nats += static_cast<double>(losses[i]);
+  }
+  return {nats / static_cast<double>(set.target_tokens()),
+          data::bits_per_byte(nats, set.target_bytes(tokens.tokenizer().token_bytes())),
+          set.target_tokens()};
+}
+
+void generate(const Weights& weights, std::vector<TokenId> prompt, const GenerationOptions& options,
+              const std::function<void(TokenId)>& emit) {
+  check(weights, prompt, options);
+  Runner runner(weights, model::Purpose::logits, 1, options.threads);
+  const auto context = static_cast<std::size_t>(weights.spec.context);
+  const auto vocab = static_cast<std::size_t>(weights.spec.vocab);
+  const RandomStream stream(options.seed, 0);
+  std::vector<TokenId> window(context, 0);
+  std::vector<float> logits(context * vocab);
+  for (std::int64_t n = 0; n < options.tokens; ++n) {
+    // The last `context` tokens; what lies behind them is masked, so its value does not matter.
+    const std::size_t seen = std::min(prompt.size(), context);
+    std::copy(prompt.end() - static_cast<std::ptrdiff_t>(seen), prompt.end(), window.begin());
+    runner.executor->write_tokens(runner.model->tokens, window);
+    runner.executor->run(Program::evaluate, {});
+    runner.executor->read(runner.model->logits, logits);
+    const TokenId next = sample(std::span(logits).subspan((seen - 1) * vocab, vocab), options,
+                                stream.uniform(static_cast<std::uint64_t>(n)));
+    prompt.push_back(next);
+    emit(next);
+  }
+}
+
+}  // namespace fathom::train

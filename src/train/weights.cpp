@@ -1,0 +1,125 @@
+#include "train/weights.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/safetensors.h"
+#include "engine/cpu/cpu_executor.h"
+#include "model/spec_toml.h"
+#include "model/transformer.h"
+#include "train/run_spec.h"
+
+namespace fathom::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+model::ParameterValues read_parameters(const model::ModelSpec& spec, const fs::path& path) {
+  const SafetensorsFile file(path);
+  const auto model = model::build_transformer(spec, {});
+  model::ParameterValues values;
+  for (const model::Parameter& parameter : model->parameters) {
+    const engine::Tensor& tensor = model->plan.tensor(parameter.id);
+    const TensorView* view = file.find(parameter.name);
+    const std::vector<std::uint64_t> shape{static_cast<std::uint64_t>(tensor.rows),
+                                           static_cast<std::uint64_t>(tensor.cols)};
+    if (view == nullptr || view->shape != shape) {
+      throw DataError(fmt::format("{}: lacks {} of shape [{}]", path.string(), parameter.name,
+                                  fmt::join(shape, ", ")));
+    }
+    std::vector<float>& target = values[parameter.name];
+    target.resize(view->elements());
+    copy_as_f32(*view, target);
+  }
+  return values;
+}
+
+void find_tokenizer(Weights& weights, const fs::path& folder) {
+  try {
+    if (fs::exists(folder / "tokenizer.json") && fs::exists(folder / "corpus.json")) {
+      weights.tokenizer = data::load_tokenizer(folder);
+    } else if (fs::exists(folder / "fathom_tokenizer" / "tokenizer.json")) {
+      weights.tokenizer = data::load_tokenizer(folder / "fathom_tokenizer");
+    } else if (fs::exists(folder / "tokenizer.model")) {
+      weights.tokenizer = data::make_bpe_tokenizer(read_text_file(folder / "tokenizer.model"),
+                                                   (folder / "tokenizer.model").string());
+    } else {
+      weights.tokenizer_note = fmt::format("{} holds no tokenizer", folder.string());
+    }
+  } catch (const Error& error) {
+    weights.tokenizer_note = error.what();
+  }
+}
+
+Weights load_run(const fs::path& folder) {
+  const RunSpec spec = read_run_spec(folder / "spec.toml", {});
+  const fs::path state = folder / "checkpoint" / "state.safetensors";
+  if (!fs::exists(state)) {
+    throw DataError(fmt::format("{}: this run has no checkpoint yet", folder.string()));
+  }
+  Weights weights;
+  weights.spec = spec.model;
+  weights.parameters = read_parameters(weights.spec, state);
+  find_tokenizer(weights, spec.tokens);
+  return weights;
+}
+
+Weights load_model_folder(const fs::path& folder) {
+  TomlReader file = TomlReader::from_file(folder / "model.toml");
+  Weights weights;
+  weights.spec = model::read_model_spec(file);
+  weights.parameters = read_parameters(weights.spec, folder / "model.safetensors");
+  find_tokenizer(weights, folder);
+  return weights;
+}
+
+Weights load_hf(const fs::path& folder) {
+  model::ImportedModel imported = model::import_hf(folder);
+  Weights weights;
+  weights.spec = imported.spec;
+  weights.parameters = std::move(imported.parameters);
+  find_tokenizer(weights, folder);
+  return weights;
+}
+
+}  // namespace
+
+Weights load_weights(const fs::path& folder) {
+  if (fs::exists(folder / "spec.toml")) return load_run(folder);
+  if (fs::exists(folder / "model.toml")) return load_model_folder(folder);
+  if (fs::exists(folder / "config.json")) return load_hf(folder);
+  throw DataError(fmt::format(
+      "{}: {}; give a run's folder (spec.toml), a model folder (model.toml) or a Hugging Face one "
+      "(config.json)",
+      folder.string(), fs::exists(folder) ? "holds no model" : "no such folder"));
+}
+
+void save_weights(const Weights& weights, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!fs::is_directory(folder)) {
+    throw DataError(fmt::format("{}: cannot make this folder", folder.string()));
+  }
+  const auto model = model::build_transformer(weights.spec, {});
+  std::vector<TensorSpec> tensors;
+  for (const model::Parameter& parameter : model->parameters) {
+    const engine::Tensor& tensor = model->plan.tensor(parameter.id);
+    tensors.push_back(
+        {parameter.name,
+         TensorType::f32,
+         {static_cast<std::uint64_t>(tensor.rows), static_cast<std::uint64_t>(tensor.cols)}});
+  }
+  SafetensorsWriter writer(folder / "model.safetensors", tensors);
+  for (const model::Parameter& parameter : model->parameters) {
+    writer.write(parameter.name, std::as_bytes(std::span(weights.parameters.at(parameter.name))));
+  }
+  writer.commit();
+  if (weights.tokenizer) {
+    fs::create_directories(folder / "fathom_tokenizer");
+    weights.tokenizer->save(folder / "fathom_tokenizer");
+  }
+  write_file_atomically(folder / "model.toml", to_toml(weights.spec));
+}
+
+}  // namespace fathom::train
