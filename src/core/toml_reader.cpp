@@ -23,6 +23,7 @@ struct TomlReader::State {
 namespace {
 
 std::string place(const std::string& origin, const toml::source_region& region) {
+  if (region.begin.line == 0) return origin + " with settings";  // a value no file holds
   return fmt::format("{}:{}:{}", origin, region.begin.line, region.begin.column);
 }
 
