@@ -212,8 +212,10 @@ void add_train_command(CommandTree& tree) {
                    "Show sizes of activations against width and depth instead of training");
   command.add_option("--widths", options->widths, "Widths of --coord-check")->type_name("D,D");
   command.add_option("--depths", options->depths, "Depths of --coord-check")->type_name("L,L");
-  command.add_option("--coord-steps", options->coordinate_steps, "Steps of --coord-check")
-      ->check(CLI::Range(1, 1000));
+  command
+      .add_option("--coord-steps", options->coordinate_steps, "Steps of --coord-check (1 to 1000)")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
   command.add_flag("--json", options->json, "Print JSON");
 }
 
