@@ -104,7 +104,17 @@ void run_export(Session& session, const ExportOptions& o) {
   const model::HfFormat format = model::parse_hf_format(o.format);
   const Weights weights = load_weights(o.model);
   model::export_hf(weights.spec, weights.parameters, format, o.output);
-  if (weights.tokenizer && weights.tokenizer->kind() == "bpe") weights.tokenizer->save(o.output);
+  if (weights.tokenizer) {
+    // Fathom's own files lie apart: its tokenizer.json is not the one transformers knows.
+    const std::filesystem::path own = std::filesystem::path(o.output) / "fathom_tokenizer";
+    std::filesystem::create_directories(own);
+    weights.tokenizer->save(own);
+    if (std::filesystem::exists(own / "tokenizer.model")) {
+      std::filesystem::copy_file(own / "tokenizer.model",
+                                 std::filesystem::path(o.output) / "tokenizer.model",
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
+  }
   session.err << fmt::format("wrote {}\n", o.output);
 }
 

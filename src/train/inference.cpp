@@ -9,6 +9,7 @@
 #include "data/evaluation_set.h"
 #include "engine/cpu/cpu_executor.h"
 #include "model/transformer.h"
+#include "train/trainer.h"
 #include "train/weights.h"
 
 namespace fathom::train {
@@ -101,19 +102,8 @@ WeightsEvaluation evaluate_weights(const Weights& weights, const data::TokenSet&
   }
   const auto context = static_cast<std::size_t>(weights.spec.context);
   const data::EvaluationSet set(tokens.file(split), context, limit_tokens);
-  Runner runner(weights, model::Purpose::training, kBatch, threads);
-  const auto rows = static_cast<std::size_t>(runner.model->rows());
-  std::vector<TokenId> inputs(rows), targets(rows);
-  std::vector<float> losses(rows);
-  double nats = 0;
-  for (std::uint64_t first = 0; first < set.windows(); first += kBatch) {
-    const std::uint64_t counted = set.read(first, inputs, targets);
-    runner.executor->write_tokens(runner.model->tokens, inputs);
-    runner.executor->write_tokens(runner.model->targets, targets);
-    runner.executor->run(Program::evaluate, {});
-    runner.executor->read(runner.model->losses, losses);
-    for (std::size_t i = 0; i < counted * context; ++i) nats += static_cast<double>(losses[i]);
-  }
+  const Runner runner(weights, model::Purpose::training, kBatch, threads);
+  const double nats = summed_loss(*runner.model, *runner.executor, set);
   return {nats / static_cast<double>(set.target_tokens()),
           data::bits_per_byte(nats, set.target_bytes(tokens.tokenizer().token_bytes())),
           set.target_tokens()};

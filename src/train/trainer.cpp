@@ -54,7 +54,6 @@ Trainer::Trainer(const RunSpec& spec, const data::TokenSet& tokens)
   const auto rows = static_cast<std::size_t>(model_->rows());
   inputs_.resize(rows);
   targets_.resize(rows);
-  losses_.resize(rows);
   model::initialise(*model_, *executor_, spec.seed);
 }
 
@@ -80,18 +79,26 @@ StepResult Trainer::step() {
   return result;
 }
 
-Evaluation Trainer::evaluate() {
+double summed_loss(const model::Transformer& model, engine::Executor& executor,
+                   const data::EvaluationSet& windows) {
+  const auto rows = static_cast<std::size_t>(model.rows());
+  const auto context = static_cast<std::size_t>(model.spec.context);
+  std::vector<std::int32_t> inputs(rows), targets(rows);
+  std::vector<float> losses(rows);
   double nats = 0;
-  const auto batch = static_cast<std::uint64_t>(spec_.batch);
-  const auto context = static_cast<std::size_t>(spec_.model.context);
-  for (std::uint64_t first = 0; first < evaluation_.windows(); first += batch) {
-    const std::uint64_t counted = evaluation_.read(first, inputs_, targets_);
-    executor_->write_tokens(model_->tokens, inputs_);
-    executor_->write_tokens(model_->targets, targets_);
-    executor_->run(Program::evaluate, {});
-    executor_->read(model_->losses, losses_);
-    for (std::size_t i = 0; i < counted * context; ++i) nats += static_cast<double>(losses_[i]);
+  for (std::uint64_t first = 0; first < windows.windows(); first += rows / context) {
+    const std::uint64_t counted = windows.read(first, inputs, targets);
+    executor.write_tokens(model.tokens, inputs);
+    executor.write_tokens(model.targets, targets);
+    executor.run(Program::evaluate, {});
+    executor.read(model.losses, losses);
+    for (std::size_t i = 0; i < counted * context; ++i) nats += static_cast<double>(losses[i]);
   }
+  return nats;
+}
+
+Evaluation Trainer::evaluate() {
+  const double nats = summed_loss(*model_, *executor_, evaluation_);
   return {nats / static_cast<double>(evaluation_.target_tokens()),
           data::bits_per_byte(nats, evaluation_bytes_)};
 }

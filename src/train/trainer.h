@@ -26,6 +26,10 @@ struct Evaluation {
   double bits_per_byte = 0;  // of text
 };
 
+/// Losses summed over all targets of the windows, in nats; whole batches of the model's size.
+double summed_loss(const model::Transformer& model, engine::Executor& executor,
+                   const data::EvaluationSet& windows);
+
 /// The spec with the vocabulary taken from the tokens where it was left open. ConfigError when the
 /// model's is too small.
 RunSpec resolve(const RunSpec& spec, const data::TokenSet& tokens);
@@ -57,7 +61,6 @@ class Trainer {
   data::EvaluationSet evaluation_;
   std::uint64_t evaluation_bytes_;
   std::vector<std::int32_t> inputs_, targets_;
-  std::vector<float> losses_;
   std::int64_t steps_done_ = 0;
 };
 
