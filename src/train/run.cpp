@@ -148,6 +148,8 @@ class Run {
         save();
         record_.outcome = Outcome::interrupted;
         record_.steps = step;
+        record_.tokens = step * spec_.tokens_per_step();
+        record_.seconds = seconds_since(begin);
         return record_;
       }
     }
