@@ -95,8 +95,11 @@ struct TableRow {
   double levine, chinchilla, liu, gemstones, aspect64, aspect128;
 };
 
-// The same budget under each law, widths (12 L d^2, T = 100B, P = N). The source searched the loss
-// laws on a grid of depths, so those columns agree to its step of about 3 %.
+// The same budget under each law, widths (12 L d^2, T = 100B, P = N), against a published-figures
+// table. Levine, the ladder and the ratios agree to its rounding. Liu and Gemstones do not: widths
+// differ by up to 1.2 % and 0.6 %, for a reason not found (the coefficients at hand are rounded; a
+// coarse search in the table was tried as an explanation and does not fit). Their tolerances are
+// set just above the difference seen, so they guard against change, not against the table.
 TEST(Laws, SameBudgetUnderEachLaw) {
   const TableRow rows[] = {{3e6, 211, 211, 218, 174, 252, 317},
                            {1e7, 279, 331, 339, 264, 376, 474},
@@ -122,6 +125,7 @@ TEST(Laws, SameBudgetUnderEachLaw) {
   }
 }
 
+// Gemstones agrees with the table's bands; Liu's lie up to one layer (low) and 5 % (high) away.
 TEST(Laws, BandsOfHalfAPercent) {
   const GemstonesLaw gemstones;
   const LiuLaw liu;
