@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "run_command.h"
+#include "scratch_folder.h"
 #include "shape/hf_config.h"
 #include "shape/parameters.h"
 
@@ -80,7 +81,8 @@ TEST(PlanCommand, NonsenseGetsOneLineAndTheRightCode) {
 
 TEST(PlanCommand, EmittedConfigsReadBackAsTheSameShape) {
   for (const char* format : {"hf-llama", "hf-gpt2"}) {
-    const std::string path = testing::TempDir() + "emitted.json";
+    const ScratchFolder folder;
+    const std::string path = folder / "emitted.json";
     std::vector<std::string> arguments{"plan", "125M", "--emit", format, "-o", path};
     ASSERT_EQ(run_command(arguments).code, 0);
     const Shape shape = read_hf_config(path).shape;
@@ -113,8 +115,8 @@ TEST(ShapeCommand, BloombergsWidthAppears) {
 }
 
 TEST(ShapeCommand, NonsenseGetsOneLineAndTheRightCode) {
-  const std::string broken = testing::TempDir() + "broken.json";
-  std::ofstream(broken) << "{ \"model_type\": ";
+  const ScratchFolder folder;
+  const std::string broken = folder.write("broken.json", "{ \"model_type\": ");
   expect_refused({"shape"}, 2);
   expect_refused({"shape", "12x768", "--heads", "7"}, 2);
   expect_refused({"shape", "12x768", "--heads", "-7"}, 2);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "run_command.h"
+#include "scratch_folder.h"
 
 namespace fathom {
 namespace {
@@ -118,9 +119,8 @@ TEST(Rank, RefusesInOneLineBeforeWork) {
 }
 
 TEST(RankTable, PrintsResumesAndExports) {
-  const std::string records =
-      (std::filesystem::path(testing::TempDir()) / "rank_command_test.jsonl").string();
-  std::filesystem::remove(records);
+  const ScratchFolder folder;
+  const std::string records = folder / "records.jsonl";
   const std::vector<std::string> base{"rank",     "table", "--layers",  "2",
                                       "--widths", "2-4",   "--records", records};
   const CommandResult first = run_command(base);
@@ -136,7 +136,6 @@ TEST(RankTable, PrintsResumesAndExports) {
   std::vector<std::string> more = base;
   more[5] = "2-5";
   EXPECT_EQ(run_json(more)["rows"].size(), 9u);
-  std::filesystem::remove(records);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/memory.h"
+#include "scratch_folder.h"
 
 namespace fathom {
 namespace {
@@ -15,11 +16,8 @@ namespace fs = std::filesystem;
 
 class AppendFileTest : public testing::Test {
  protected:
-  void SetUp() override { fs::remove(path_); }
-  void TearDown() override { fs::remove(path_); }
-  // One file a test: tests run side by side in processes of their own.
-  fs::path path_ = fs::path(testing::TempDir()) /
-                   testing::UnitTest::GetInstance()->current_test_info()->name();
+  ScratchFolder folder_;
+  fs::path path_ = folder_ / "lines";
 };
 
 TEST_F(AppendFileTest, KeepsWholeLinesAcrossOpenings) {
@@ -48,7 +46,7 @@ TEST_F(AppendFileTest, RefusesASecondHolderAndBadPaths) {
   const AppendFile first(path_);
   EXPECT_THROW(AppendFile{path_}, ConfigError);
   EXPECT_THROW(AppendFile{"/nonexistent/folder/file"}, DataError);
-  EXPECT_THROW(AppendFile{testing::TempDir()}, DataError);
+  EXPECT_THROW(AppendFile{folder_.path()}, DataError);
 }
 
 TEST(Memory, UsableMemoryIsPlausible) {

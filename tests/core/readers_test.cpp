@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "core/toml_reader.h"
+#include "scratch_folder.h"
 
 namespace fathom {
 namespace {
@@ -80,9 +81,8 @@ TEST(Json, NamesLineAndColumn) {
 }
 
 TEST(Files, AtomicWriteReplacesAndLeavesNoTemporary) {
-  const auto folder = std::filesystem::temp_directory_path() / "fathom_files_test";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directory(folder);
+  const ScratchFolder scratch;
+  const auto& folder = scratch.path();
   write_file_atomically(folder / "f", "one");
   write_file_atomically(folder / "f", "two");
   EXPECT_EQ(read_text_file(folder / "f"), "two");
@@ -90,7 +90,6 @@ TEST(Files, AtomicWriteReplacesAndLeavesNoTemporary) {
   EXPECT_THROW(write_file_atomically(folder / "none" / "f", "x"), DataError);
   EXPECT_THROW(read_text_file(folder), DataError);
   EXPECT_THROW(read_text_file(folder / "f", 2), DataError);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(TomlReader, ErrorsAreOneLineWhateverTheTextHolds) {

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "scratch_folder.h"
 
 namespace fathom::exact {
 namespace {
@@ -17,14 +18,6 @@ namespace fs = std::filesystem;
 
 class RankTable : public testing::Test {
  protected:
-  void SetUp() override {
-    path_ = fs::path(testing::TempDir()) /
-            (std::string("ranks_") + testing::UnitTest::GetInstance()->current_test_info()->name() +
-             ".jsonl");
-    fs::remove(path_);
-  }
-  void TearDown() override { fs::remove(path_); }
-
   static std::vector<RankSetting> settings() {
     std::vector<RankSetting> settings;
     for (std::size_t width = 1; width <= 4; ++width) {
@@ -57,7 +50,8 @@ class RankTable : public testing::Test {
     return computed;
   }
 
-  fs::path path_;
+  ScratchFolder scratch_;
+  fs::path path_ = scratch_ / "ranks.jsonl";
 };
 
 TEST_F(RankTable, RemembersFinishedSettings) {

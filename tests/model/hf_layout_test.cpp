@@ -11,6 +11,7 @@
 #include "core/safetensors.h"
 #include "engine/ref/ref_executor.h"
 #include "model/transformer.h"
+#include "scratch_folder.h"
 
 namespace fathom::model {
 namespace {
@@ -76,13 +77,8 @@ std::vector<float> logits_of(const ModelSpec& spec, const ParameterValues& value
 
 class HfLayout : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  fs::path folder_;
+  ScratchFolder scratch_;
+  fs::path folder_ = scratch_ / "model";
 };
 
 void expect_same_function(const ModelSpec& spec, HfFormat format, const fs::path& folder) {

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "scratch_folder.h"
 #include "shape/catalogue.h"
 #include "shape/flops.h"
 #include "shape/hardware.h"
@@ -82,7 +83,8 @@ TEST(Hardware, ProfilesAndOwnFiles) {
   EXPECT_THROW(find_hardware("h20"), ConfigError);
   EXPECT_THROW(find_hardware("missing.toml"), DataError);
 
-  const std::string path = testing::TempDir() + "own_gpu.toml";
+  const ScratchFolder folder;
+  const std::string path = folder / "own_gpu.toml";
   std::ofstream(path) << "peak_tflops = 100\nbandwidth_gbs = 1000\nmemory_gb = 48\n"
                          "multiprocessors = 64\ntrain_layer_fixed_us = 30\n"
                          "decode_layer_fixed_us = 8\n";

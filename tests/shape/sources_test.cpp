@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "core/error.h"
+#include "scratch_folder.h"
 #include "shape/catalogue.h"
 #include "shape/hf_config.h"
 #include "shape/parameters.h"
@@ -58,11 +59,8 @@ TEST(Catalogue, NeighboursAreNear) {
 
 class HfConfig : public testing::Test {
  protected:
-  std::string write(const std::string& text) {
-    const std::string path = testing::TempDir() + "config.json";
-    std::ofstream(path) << text;
-    return path;
-  }
+  std::string write(const std::string& text) { return folder_.write("config.json", text); }
+  ScratchFolder folder_;
 };
 
 TEST_F(HfConfig, ReadsLlamaWithGroupedHeads) {

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "data/named_corpora.h"
 #include "data/prepare.h"
+#include "scratch_folder.h"
 #include "train/run.h"
 
 namespace fathom::train {
@@ -24,8 +25,7 @@ TEST(EndToEnd, SmallExampleReachesTheStatedLoss) {
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }
-  const fs::path folder = fs::path(testing::TempDir()) / "fathom_end_to_end";
-  fs::remove_all(folder);
+  const ScratchFolder folder;
   data::PrepareRequest request;
   request.sources = {{corpus, {}, ""}};
   request.output = folder / "tokens";
@@ -41,7 +41,6 @@ TEST(EndToEnd, SmallExampleReachesTheStatedLoss) {
   const RunRecord record = run_training(spec, tokens, options);
   EXPECT_EQ(record.outcome, Outcome::finished);
   EXPECT_NEAR(record.final_bits_per_byte / kStatedBitsPerByte, 1, 0.02);
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "data/prepare.h"
 #include "model/transformer.h"
+#include "scratch_folder.h"
 
 namespace fathom::train {
 namespace {
@@ -38,15 +39,6 @@ Weights random_weights(std::uint64_t seed = 3) {
 
 class WeightsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::path(testing::TempDir()) /
-        (std::string("weights_") + testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   data::TokenSet corpus() {
     std::string text;
     for (int i = 0; i < 100; ++i) {
@@ -63,7 +55,8 @@ class WeightsTest : public testing::Test {
     return data::TokenSet(folder_ / "tokens");
   }
 
-  fs::path folder_;
+  ScratchFolder scratch_;
+  fs::path folder_ = scratch_.path();
 };
 
 std::vector<data::TokenId> continuation(const Weights& weights, const GenerationOptions& options,
