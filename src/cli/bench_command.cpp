@@ -21,8 +21,14 @@ struct Options {
   std::string shapes = "2x64,4x128,6x192,6x256,12x256,12x384";
   std::int64_t batch = 16, context = 256, vocab = 1000;
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  std::string precision = "f32";
+  std::string precision = "f32", device = "cpu", activation = "gelu";
+  std::int64_t head_size = 0;
   double seconds = 8;
+
+  engine::Device place() const {
+    return {.kind = device == "cuda" ? engine::DeviceKind::cuda : engine::DeviceKind::cpu,
+            .threads = threads};
+  }
   bool profile = false, json = false;
 };
 
@@ -37,10 +43,19 @@ model::ModelSpec parse_shape(const std::string& text, const Options& options) {
   model::ModelSpec spec;
   spec.layers = parse_whole(parts[0], "layers");
   spec.width = parse_whole(parts[1], "width");
-  spec.heads = std::max<std::int64_t>(1, spec.width / (spec.width < 256 ? 32 : 64));
+  const std::int64_t usual = spec.width < 256 ? 32 : 64;
+  spec.heads =
+      std::max<std::int64_t>(1, spec.width / (options.head_size > 0 ? options.head_size : usual));
+  spec.activation = options.activation == "gelu_tanh" ? model::FeedForward::gelu_tanh
+                                                      : model::FeedForward::gelu;
   spec.context = options.context;
   spec.vocab = options.vocab;
   return spec;
+}
+
+std::string place_name(const Options& options) {
+  if (options.device == "cuda") return engine::cuda_module().describe(0).name;
+  return fmt::format("{} threads", options.threads);
 }
 
 void print_table(Session& session, const Options& options, const std::vector<Row>& rows,
@@ -65,11 +80,12 @@ void print_table(Session& session, const Options& options, const std::vector<Row
          fmt::format("{:.0f} %", 100 * t.flops / t.best_seconds / peak),
          format_bytes(static_cast<double>(t.memory_bytes)), format_seconds(t.first_seconds)});
   }
-  session.out << session.terminal.plain(fmt::format(
-                     "{}  {}, {} threads, batch {} x {}, vocabulary {}; products reach "
-                     "{:.0f} GFLOP/s\n\n",
-                     session.terminal.accent("fathom bench train"), options.precision,
-                     options.threads, options.batch, options.context, options.vocab, peak / 1e9))
+  session.out << session.terminal.plain(
+                     fmt::format("{}  {}, {}, batch {} x {}, vocabulary {}; products reach "
+                                 "{:.0f} GFLOP/s\n\n",
+                                 session.terminal.accent("fathom bench train"), options.precision,
+                                 place_name(options), options.batch, options.context, options.vocab,
+                                 peak / 1e9))
               << table.render(session.terminal);
   if (!options.profile) return;
   for (const Row& row : rows) {
@@ -94,6 +110,8 @@ void print_rows(Session& session, const Options& options, const std::vector<Row>
   const auto tokens = static_cast<double>(options.batch * options.context);
   Json document = json_document("bench_train");
   document["precision"] = options.precision;
+  document["device"] = options.device;
+  document["place"] = place_name(options);
   document["threads"] = options.threads;
   document["batch"] = options.batch;
   document["context"] = options.context;
@@ -130,14 +148,16 @@ void run_bench(const Options& options, Session& session) {
     specs.push_back(parse_shape(shape, options));
     model::validate(specs.back());
   }
-  const double peak = engine::measure_product_flops(
-      options.threads, half ? engine::DType::bf16 : engine::DType::f32);
+  const auto dtype = half ? engine::DType::bf16 : engine::DType::f32;
+  const double peak = options.device == "cuda"
+                          ? engine::cuda_module().measure_product_flops(0, dtype)
+                          : engine::measure_product_flops(options.threads, dtype);
   std::vector<Row> rows;
   for (const model::ModelSpec& spec : specs) {
     model::BuildOptions build;
     build.batch = options.batch;
     build.precision = half ? model::Precision::bf16 : model::Precision::f32;
-    rows.push_back({spec, train::time_steps(spec, build, options.threads, options.seconds)});
+    rows.push_back({spec, train::time_steps(spec, build, options.place(), options.seconds)});
   }
   if (options.json) {
     print_rows(session, options, rows, peak);
@@ -162,7 +182,8 @@ void add_bench_command(CommandTree& tree) {
        "random tokens. FLOP/s count the products a causal model needs, not the masked half.",
        {{"bench train", "six shapes, f32, all cores"},
         {"bench train --shapes 2x64 --profile", "which ops take the time"},
-        {"bench train --precision bf16 --threads 1 --json", "one core, for a script"}}},
+        {"bench train --precision bf16 --threads 1 --json", "one core, for a script"},
+        {"bench train --device cuda --precision bf16 --batch 64 --context 1024", "one GPU"}}},
       [options](Session& session) { run_bench(*options, session); });
   command.add_option("--shapes", options->shapes, "Layers x width, separated by commas")
       ->type_name("LxD,...");
@@ -176,6 +197,11 @@ void add_bench_command(CommandTree& tree) {
       ->check(CLI::Range(1, 1024));
   tree.restrict(command.add_option("--precision", options->precision, "Type of products"),
                 {"f32", "bf16"});
+  tree.restrict(command.add_option("--device", options->device, "Where to run"), {"cpu", "cuda"});
+  tree.restrict(command.add_option("--activation", options->activation, "Exact or GPT-2's GELU"),
+                {"gelu", "gelu_tanh"});
+  command.add_option("--head-size", options->head_size, "Size of a head (default 32 or 64)")
+      ->check(CLI::Range(1, 1024));
   command.add_option("--seconds", options->seconds, "Time for each shape (default 8)")
       ->check(CLI::Range(0.0, 3600.0));
   command.add_flag("--profile", options->profile, "Show the time of each kind of op");

@@ -120,6 +120,15 @@ void TokenFile::copy(std::uint64_t start, std::span<TokenId> out) const {
   }
 }
 
+std::span<const std::byte> TokenFile::ids() const {
+  std::vector<TokenId> checked(1 << 16);
+  for (std::uint64_t start = 0; start < info_.count; start += checked.size()) {
+    const std::uint64_t count = std::min<std::uint64_t>(checked.size(), info_.count - start);
+    copy(start, std::span(checked).first(count));
+  }
+  return file_.bytes().subspan(sizeof(Header));
+}
+
 void TokenFile::verify() const {
   const auto body = file_.bytes().subspan(sizeof(Header));
   if (hash_bytes({reinterpret_cast<const char*>(body.data()), body.size()}) != info_.content) {

@@ -2,10 +2,13 @@
 // (double precision, naive, the truth), cpu, and a CUDA module loaded at run time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 
+#include "core/error.h"
 #include "engine/step_plan.h"
 #include "engine/step_scalars.h"
 
@@ -25,6 +28,23 @@ class Executor {
 
   /// Runs one program. On an asynchronous device this may return before it is done; read() waits.
   virtual void run(Program program, const StepScalars& scalars) = 0;
+
+  /// The same, op by op: calls `report(op index, seconds)` for each. For profiles.
+  virtual void run_timed(Program program, const StepScalars& scalars,
+                         const std::function<void(std::size_t, double)>& /*report*/) {
+    run(program, scalars);
+  }
+  /// Returns when everything asked for is done.
+  virtual void wait() const {}
+
+  /// Keeps a text of 2- or 4-byte token ids beside the model, so that batches need not cross from
+  /// the host. False when the executor has no memory apart from the host's: then write_tokens.
+  virtual bool hold_text(std::span<const std::byte>, int /*bytes_per_token*/) { return false; }
+  /// From the text held: row b of `inputs` begins at starts[b], row b of `targets` one further.
+  virtual void write_windows(TensorId /*inputs*/, TensorId /*targets*/,
+                             std::span<const std::uint64_t> /*starts*/) {
+    throw InternalError("this executor holds no text");
+  }
 
   /// All memory this executor holds, scratch included.
   virtual std::int64_t bytes() const = 0;

@@ -63,12 +63,16 @@ class Builder {
       const TensorId narrow = plan_.activation("narrow embedding", compute_, rows_, width);
       plan_.append(Embed{model_.tokens, table_, {}, narrow, 1});
       const TensorId up = add_parameter("tokens.up", spec_.width, width, Role::hidden_weight);
-      x_ = plan_.activation("wide embedding", stream_, rows_, spec_.width);
-      plan_.append(Linear{narrow, plan_.compute_copy(up, compute_), {}, x_});
-      if (learned) {
-        const TensorId placed = plan_.activation("embedding", stream_, rows_, spec_.width);
-        plan_.append(AddPositions{x_, positions(), placed});
-        x_ = placed;
+      const TensorId wide = plan_.activation("wide embedding", compute_, rows_, spec_.width);
+      plan_.append(Linear{narrow, plan_.compute_copy(up, compute_), {}, wide});
+      x_ = wide;
+      if (learned || stream_ != compute_) {
+        x_ = plan_.activation("embedding", stream_, rows_, spec_.width);
+        if (learned) {
+          plan_.append(AddPositions{wide, positions(), x_});
+        } else {
+          plan_.append(Residual{wide, wide, x_, 0.5f, 0.5f});  // wide itself, in the stream's type
+        }
       }
     }
     x_ = dropped(x_);

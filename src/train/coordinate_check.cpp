@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "engine/cpu/cpu_executor.h"
+#include "engine/device.h"
 
 namespace fathom::train {
 namespace {
@@ -43,7 +43,8 @@ CoordinateRow measure(const RunSpec& spec, std::int64_t steps) {
   options.optimiser = spec.optimiser;
   options.keep_activations = true;
   const auto model = model::build_transformer(spec.model, options);
-  engine::CpuExecutor executor(model->plan, {.threads = static_cast<int>(spec.threads)});
+  const auto owned = engine::make_executor(model->plan, spec.place());
+  engine::Executor& executor = *owned;
   model::initialise(*model, executor, spec.seed);
   write_tokens(*model, executor);
   const engine::TensorId stream = model->streams.back();

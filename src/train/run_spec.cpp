@@ -15,6 +15,7 @@ namespace {
 
 const std::vector<std::string> kSchedules{"constant", "cosine", "linear", "wsd"};
 const std::vector<std::string> kPrecisions{"f32", "bf16"};
+const std::vector<std::string> kDevices{"cpu", "cuda"};
 
 template <class Enum>
 Enum read_word(TomlReader& table, const char* key, Enum fallback,
@@ -64,6 +65,7 @@ void read_train(TomlReader& table, RunSpec& spec) {
   spec.seed = static_cast<std::uint64_t>(
       read_whole(table, "seed", static_cast<std::int64_t>(spec.seed), 0));
   spec.precision = read_word(table, "precision", spec.precision, kPrecisions);
+  spec.device = read_word(table, "device", spec.device, kDevices);
   spec.threads = read_whole(table, "threads", spec.threads, 1, 1024);
   spec.eval_every = read_whole(table, "eval_every", spec.eval_every, 0);
   spec.checkpoint_every = read_whole(table, "checkpoint_every", spec.checkpoint_every, 0);
@@ -163,6 +165,7 @@ std::string to_toml(const RunSpec& spec) {
   line("clip_norm", number_text(spec.clip_norm));
   whole("seed", static_cast<std::int64_t>(spec.seed));
   line("precision", "\"" + kPrecisions[static_cast<std::size_t>(spec.precision)] + "\"");
+  line("device", "\"" + kDevices[static_cast<std::size_t>(spec.device)] + "\"");
   whole("threads", spec.threads);
   whole("eval_every", spec.eval_every);
   whole("checkpoint_every", spec.checkpoint_every);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/hash.h"
+#include "engine/device.h"
 #include "model/transformer.h"
 #include "train/schedule.h"
 
@@ -29,7 +30,8 @@ struct RunSpec {
   double clip_norm = 1;
   std::uint64_t seed = 1;
   model::Precision precision = model::Precision::f32;
-  std::int64_t threads = 1;
+  engine::DeviceKind device = engine::DeviceKind::cpu;
+  std::int64_t threads = 1;           // of the processor
   std::int64_t eval_every = 0;        // steps; 0: only at the end
   std::int64_t checkpoint_every = 0;  // steps; 0: only at the end
   std::int64_t patience = 0;          // evaluations without a better loss before stopping; 0: never
@@ -38,6 +40,7 @@ struct RunSpec {
 
   std::int64_t tokens_per_step() const { return batch * accumulation * model.context; }
   std::int64_t total_tokens() const { return tokens_per_step() * schedule.steps; }
+  engine::Device place() const { return {.kind = device, .threads = static_cast<int>(threads)}; }
   /// Learning rate and AdamW settings after the batch and run-length correction.
   double corrected_learning_rate() const;
   model::OptimiserSettings corrected_optimiser() const;

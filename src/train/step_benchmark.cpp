@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "core/random.h"
-#include "engine/cpu/cpu_executor.h"
 #include "train/run.h"
 
 namespace fathom::train {
@@ -52,11 +51,12 @@ double nominal(const model::Transformer& model) {
 
 }  // namespace
 
-StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& options, int threads,
-                      double seconds) {
+StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& options,
+                      const Device& device, double seconds) {
   const auto start = Clock::now();
   const auto model = model::build_transformer(spec, options);
-  CpuExecutor executor(model->plan, {.threads = threads});
+  const auto owned = make_executor(model->plan, device);
+  Executor& executor = *owned;
   model::initialise(*model, executor, 1);
   write_random_tokens(*model, executor);
   StepScalars scalars;
@@ -69,19 +69,23 @@ StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& o
     ++scalars.step;
   };
   step();
+  executor.wait();
   StepTiming timing;
   timing.first_seconds = seconds_since(start);
+  // A GPU is asked for several steps before it is waited for, as in training.
+  const int together = device.kind == DeviceKind::cuda ? 10 : 1;
   std::vector<double> times;
   const auto begin = Clock::now();
   while (times.size() < 3 || (seconds_since(begin) < seconds && times.size() < 1000)) {
     const auto before = Clock::now();
-    step();
-    times.push_back(seconds_since(before));
+    for (int i = 0; i < together; ++i) step();
+    executor.wait();
+    times.push_back(seconds_since(before) / together);
   }
   std::sort(times.begin(), times.end());
   timing.best_seconds = times.front();
   timing.median_seconds = times[times.size() / 2];
-  timing.steps = static_cast<std::int64_t>(times.size());
+  timing.steps = static_cast<std::int64_t>(times.size()) * together;
   timing.parameters = model->parameter_count();
   timing.flops = training_flops(model->plan);
   timing.nominal_flops = nominal(*model);

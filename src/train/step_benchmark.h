@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "engine/device.h"
 #include "model/transformer.h"
 
 namespace fathom::train {
@@ -19,7 +20,7 @@ struct StepTiming {
   std::map<std::string, double> seconds_by_op;  // one step, profiled
 };
 
-StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& options, int threads,
-                      double seconds);
+StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& options,
+                      const engine::Device& device, double seconds);
 
 }  // namespace fathom::train

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/safetensors.h"
-#include "engine/cpu/cpu_executor.h"
+#include "engine/device.h"
 
 namespace fathom::train {
 namespace {
@@ -49,12 +49,29 @@ Trainer::Trainer(const RunSpec& spec, const data::TokenSet& tokens)
       evaluation_(tokens.file(data::Split::valid), static_cast<std::uint64_t>(spec.model.context),
                   static_cast<std::uint64_t>(spec.eval_tokens)),
       evaluation_bytes_(evaluation_.target_bytes(tokens.tokenizer().token_bytes())) {
-  const engine::CpuOptions options{.threads = static_cast<int>(spec.threads)};
-  executor_ = std::make_unique<engine::CpuExecutor>(model_->plan, options);
+  executor_ = engine::make_executor(model_->plan, spec.place());
   const auto rows = static_cast<std::size_t>(model_->rows());
   inputs_.resize(rows);
   targets_.resize(rows);
+  starts_.resize(static_cast<std::size_t>(spec.batch));
+  if (spec.device == engine::DeviceKind::cuda) {
+    text_held_ =
+        executor_->hold_text(training_.ids(), static_cast<int>(training_.info().bytes_per_id));
+  }
   model::initialise(*model_, *executor_, spec.seed);
+}
+
+void Trainer::write_batch(std::uint64_t draw) {
+  if (text_held_) {
+    for (std::size_t row = 0; row < starts_.size(); ++row) {
+      starts_[row] = sampler_.position(draw, row);
+    }
+    executor_->write_windows(model_->tokens, model_->targets, starts_);
+    return;
+  }
+  sampler_.read(training_, draw, inputs_, targets_);
+  executor_->write_tokens(model_->tokens, inputs_);
+  executor_->write_tokens(model_->targets, targets_);
 }
 
 StepResult Trainer::step() {
@@ -66,9 +83,7 @@ StepResult Trainer::step() {
   StepResult result;
   for (std::int64_t part = 0; part < spec_.accumulation; ++part) {
     scalars.draw = static_cast<std::uint64_t>(steps_done_ * spec_.accumulation + part);
-    sampler_.read(training_, scalars.draw, inputs_, targets_);
-    executor_->write_tokens(model_->tokens, inputs_);
-    executor_->write_tokens(model_->targets, targets_);
+    write_batch(scalars.draw);
     executor_->run(part == 0 ? Program::train : Program::train_accumulate, scalars);
     result.loss += static_cast<double>(read_scalar(*executor_, model_->loss));
   }

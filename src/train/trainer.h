@@ -51,6 +51,8 @@ class Trainer {
   std::map<std::string, std::string> load(const std::filesystem::path& path);
 
  private:
+  void write_batch(std::uint64_t draw);
+
   RunSpec spec_;
   model::OptimiserSettings optimiser_;
   double learning_rate_;
@@ -61,6 +63,8 @@ class Trainer {
   data::EvaluationSet evaluation_;
   std::uint64_t evaluation_bytes_;
   std::vector<std::int32_t> inputs_, targets_;
+  std::vector<std::uint64_t> starts_;
+  bool text_held_ = false;  // batches are cut where the model is
   std::int64_t steps_done_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,5 +52,12 @@ inline std::vector<float> read_all(const Executor& executor, TensorId id) {
   executor.read(id, values);
   return values;
 }
+
+/// Every float the programs leave behind: results, gradients, updated parameters, moments.
+std::vector<std::vector<float>> everything(Executor& executor, const OpCase& op_case,
+                                           const BuiltCase& built);
+
+double norm_of(std::span<const float> values);
+double distance(std::span<const float> a, std::span<const float> b);
 
 }  // namespace fathom::engine

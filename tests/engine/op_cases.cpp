@@ -1,5 +1,7 @@
 #include "engine/op_case.h"
 
+#include <cmath>
+
 namespace fathom::engine {
 namespace {
 
@@ -237,7 +239,49 @@ void fill(Executor& executor, const OpCase& op_case) {
       executor.write(id, values);
     }
   }
+  for (const Storage storage : {Storage::moment1, Storage::moment2}) {
+    const TensorId whole = plan.whole(storage);
+    if (!whole.exists()) continue;
+    executor.write(whole, std::vector<float>(static_cast<std::size_t>(plan.tensor(whole).size())));
+  }
   executor.run(Program::refresh, {});
+}
+
+std::vector<std::vector<float>> everything(Executor& executor, const OpCase& op_case,
+                                           const BuiltCase& built) {
+  fill(executor, op_case);
+  std::vector<std::vector<float>> values;
+  const auto take = [&](TensorId id) {
+    if (id.exists()) values.push_back(read_all(executor, id));
+  };
+  const StepPlan& plan = built.plan;
+  executor.run(Program::evaluate, case_scalars());
+  take(built.y);
+  take(plan.find("losses"));
+  executor.run(Program::train, case_scalars());
+  take(plan.find("loss"));
+  for (const TensorId p : plan.parameters()) take(plan.gradient(p));
+  executor.run(Program::train_accumulate, case_scalars());
+  for (const TensorId p : plan.parameters()) take(plan.gradient(p));
+  executor.run(Program::update, case_scalars());
+  take(plan.adamw_norm());
+  for (const TensorId p : plan.parameters()) take(p);
+  return values;
+}
+
+double norm_of(std::span<const float> values) {
+  double sum = 0;
+  for (const float v : values) sum += static_cast<double>(v) * v;
+  return std::sqrt(sum);
+}
+
+double distance(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = static_cast<double>(a[i]) - b[i];
+    sum += difference * difference;
+  }
+  return std::sqrt(sum);
 }
 
 }  // namespace fathom::engine

@@ -2,43 +2,12 @@
 // has. invariance: repeated runs and other thread counts.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "engine/cpu/cpu_executor.h"
 #include "engine/op_case.h"
 #include "engine/ref/ref_executor.h"
 
 namespace fathom::engine {
 namespace {
-
-/// Every float the programs leave behind: results, gradients, updated parameters, moments.
-std::vector<std::vector<float>> everything(Executor& executor, const OpCase& op_case,
-                                           const BuiltCase& built) {
-  fill(executor, op_case);
-  std::vector<std::vector<float>> values;
-  const auto take = [&](TensorId id) {
-    if (id.exists()) values.push_back(read_all(executor, id));
-  };
-  const StepPlan& plan = built.plan;
-  executor.run(Program::evaluate, case_scalars());
-  take(built.y);
-  take(plan.find("losses"));
-  executor.run(Program::train, case_scalars());
-  take(plan.find("loss"));
-  for (const TensorId p : plan.parameters()) take(plan.gradient(p));
-  executor.run(Program::train_accumulate, case_scalars());
-  for (const TensorId p : plan.parameters()) take(plan.gradient(p));
-  executor.run(Program::update, case_scalars());
-  take(plan.adamw_norm());
-  for (const TensorId p : plan.parameters()) take(p);
-  return values;
-}
-
-double norm_of(const std::vector<float>& values) {
-  double sum = 0;
-  for (const float v : values) sum += static_cast<double>(v) * v;
-  return std::sqrt(sum);
-}
 
 class OpMatch : public testing::TestWithParam<std::tuple<OpCase, Isa>> {};
 
@@ -52,11 +21,8 @@ TEST_P(OpMatch, AgreesWithTheReference) {
   const auto actual = everything(cpu, op_case, built);
   ASSERT_EQ(expected.size(), actual.size());
   for (std::size_t k = 0; k < expected.size(); ++k) {
-    std::vector<float> difference(expected[k].size());
-    for (std::size_t i = 0; i < difference.size(); ++i) {
-      difference[i] = expected[k][i] - actual[k][i];
-    }
-    EXPECT_LE(norm_of(difference), 2e-6 * norm_of(expected[k]) + 1e-7) << "value " << k;
+    EXPECT_LE(distance(expected[k], actual[k]), 2e-6 * norm_of(expected[k]) + 1e-7)
+        << "value " << k;
   }
 }
 

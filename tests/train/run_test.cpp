@@ -208,5 +208,25 @@ TEST(RunSpecText, RunLengthAndBatchCorrection) {
   EXPECT_NEAR(1 - spec.corrected_optimiser().beta1, 0.1 / 6, 1e-12);
 }
 
+TEST_F(RunTest, CudaRepeatsAndResumesBitForBit) {
+  std::string why = "the driver sees no GPU";
+  const engine::CudaModule* module = engine::find_cuda_module(&why);
+  if (module == nullptr || module->device_count() == 0) GTEST_SKIP() << "no CUDA: " << why;
+  for (const char* precision : {"f32", "bf16"}) {
+    const std::string type = precision;
+    const RunSpec cuda = spec({"train.device=cuda", "train.precision=" + type});
+    const RunRecord whole = run(cuda, type + "_whole");
+    run(cuda, type + "_again");
+    expect_equal_runs(type + "_whole", type + "_again");
+    int steps = 0;
+    const auto stop_early = [&] { return ++steps == 5; };
+    EXPECT_EQ(run(cuda, type + "_stopped", false, {}, stop_early).outcome, Outcome::interrupted);
+    run(cuda, type + "_stopped", true);
+    expect_equal_runs(type + "_whole", type + "_stopped");
+    const RunRecord cpu = run(spec({"train.precision=" + type}), type + "_cpu");
+    EXPECT_NEAR(whole.final_loss, cpu.final_loss, type == "f32" ? 1e-4 : 2e-2);
+  }
+}
+
 }  // namespace
 }  // namespace fathom::train

@@ -29,11 +29,9 @@ class CpuExecutor : public Executor {
   void write_tokens(TensorId id, std::span<const std::int32_t> values) override;
   void read(TensorId id, std::span<float> values) const override;
   void run(Program program, const StepScalars& scalars) override;
-  std::int64_t bytes() const override;
-
-  /// Calls `report(op index, seconds)` after each op of a run: for profiles.
   void run_timed(Program program, const StepScalars& scalars,
-                 const std::function<void(std::size_t, double)>& report);
+                 const std::function<void(std::size_t, double)>& report) override;
+  std::int64_t bytes() const override;
 
  private:
   struct State;

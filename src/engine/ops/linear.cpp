@@ -11,6 +11,7 @@ void check(const Linear& op, const StepPlan& plan) {
   require(x.cols == w.cols, "linear: input and weight differ in width");
   require(x.dtype == w.dtype, "linear: input and weight differ in type");
   require(has_shape(plan, op.y, x.rows, w.rows), "linear: wrong shape of the result");
+  require(x.dtype == plan.tensor(op.y).dtype, "linear: input and result differ in type");
   require(is_row_or_none(plan, op.bias, w.rows), "linear: wrong shape of the bias");
 }
 

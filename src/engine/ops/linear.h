@@ -3,7 +3,7 @@
 //   y = x W^T + b          x [N, I], W [O, I], b f32 [1, O] or none, y [N, O]
 //
 // Adjoint:  dx = dy W,   dW = dy^T x,   db = sum over rows of dy.
-// x and W have one type; y and dx may be of either; dW and db are f32. Sums run in f32 or wider.
+// x, W and y have one type, and dx and dy with them; dW and db are f32. Sums run in f32 or wider.
 #pragma once
 
 #include "engine/uses.h"

@@ -1,0 +1,31 @@
+# Sets FATHOM_CUDA: whether the CUDA module is built. It is where nvcc is found, unless told
+# otherwise; a build without it says so in one line and is complete but for `--device cuda`.
+set(FATHOM_CUDA_ARCHITECTURES "90a-real;90-virtual" CACHE STRING
+  "GPU architectures of the CUDA module, as CMake writes them")
+option(FATHOM_WITHOUT_CUDA "Leave the CUDA module out even where nvcc is" OFF)
+
+set(FATHOM_CUDA OFF)
+include(CheckLanguage)
+if(NOT FATHOM_WITHOUT_CUDA AND NOT FATHOM_SANITIZE)
+  check_language(CUDA)
+endif()
+if(CMAKE_CUDA_COMPILER)
+  set(CMAKE_CUDA_ARCHITECTURES ${FATHOM_CUDA_ARCHITECTURES})
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+  enable_language(CUDA)
+  # CMake 3.25 knows no C++20 for nvcc and would silently fall back to C++17.
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
+  if(CCACHE_PROGRAM)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  endif()
+  find_package(CUDAToolkit REQUIRED)
+  set(FATHOM_CUDA ON)
+else()
+  message(STATUS "nvcc not found or not wanted: no CUDA module, everything else is built")
+endif()

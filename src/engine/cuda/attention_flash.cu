@@ -1,0 +1,200 @@
+// The entry points of attention on the GPU: which implementation serves a shape, and what the
+// tensor-core kernels need around them.
+//
+// Rotary positions: q and k are turned into scratch, (x_i, x_{i+K/2}) by the angle of their row,
+// before the kernels run, and dq, dk are turned back in place after them; shapes without rotary
+// positions read qkv where it lies. Scratch: lse2, delta f32 [B H, T] each, then for rotary shapes
+// the table of turns [T, K/2] and the turned heads bf16 [B T, (H + G) K].
+#include <algorithm>
+
+#include "core/error.h"
+#include "engine/cuda/attention_flash.cuh"
+#include "engine/cuda/attention_kernels.h"
+
+namespace fathom::engine::cuda {
+namespace {
+
+using flash::bf16;
+
+constexpr int kNoLimit = 1 << 28;
+
+constexpr std::size_t aligned(std::size_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+
+struct FlashScratch {
+  float *lse2, *delta;
+  float2* turns;
+  bf16* turned;
+  std::size_t bytes;
+};
+
+FlashScratch cut(const AttentionShape& s, void* scratch) {
+  const auto rows = static_cast<std::size_t>(s.batch * s.context);
+  const std::size_t numbers = aligned(rows * static_cast<std::size_t>(s.heads) * sizeof(float));
+  const bool rotary = s.rotary_base > 0;
+  const std::size_t table =
+      rotary ? aligned(static_cast<std::size_t>(s.context * s.head_size / 2) * sizeof(float2)) : 0;
+  const std::size_t heads =
+      rotary ? aligned(rows * static_cast<std::size_t>((s.heads + s.key_heads) * s.head_size) *
+                       sizeof(bf16))
+             : 0;
+  auto* base = static_cast<unsigned char*>(scratch);
+  FlashScratch out{};
+  out.bytes = 2 * numbers + table + heads;
+  if (base == nullptr) return out;
+  out.lse2 = reinterpret_cast<float*>(base);
+  out.delta = reinterpret_cast<float*>(base + numbers);
+  out.turns = reinterpret_cast<float2*>(base + 2 * numbers);
+  out.turned = reinterpret_cast<bf16*>(base + 2 * numbers + table);
+  return out;
+}
+
+/// Turns the first `heads` heads of every row; a thread does 4 pairs. from == to is allowed.
+__global__ void turn_kernel(const bf16* from, bf16* to, const float2* turns,
+                            std::int64_t from_stride, std::int64_t to_stride, std::int64_t items,
+                            int context, int heads, int head_size, float direction) {
+  const std::int64_t item = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (item >= items) return;
+  const int half = head_size / 2, parts = half / 4;
+  const int part = static_cast<int>(item % parts);
+  const int head = static_cast<int>(item / parts % heads);
+  const std::int64_t row = item / parts / heads;
+  const float2* turn = turns + (row % context) * half + part * 4;
+  const std::int64_t column = static_cast<std::int64_t>(head) * head_size + part * 4;
+  const bf16* x = from + row * from_stride + column;
+  bf16* out = to + row * to_stride + column;
+  const uint2 low = *reinterpret_cast<const uint2*>(x);
+  const uint2 high = *reinterpret_cast<const uint2*>(x + half);
+  uint2 new_low, new_high;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const float2 a = flash::unpack(i == 0 ? low.x : low.y);
+    const float2 b = flash::unpack(i == 0 ? high.x : high.y);
+    const float2 t0 = turn[2 * i], t1 = turn[2 * i + 1];
+    const float s0 = direction * t0.y, s1 = direction * t1.y;
+    const std::uint32_t l = flash::pack(a.x * t0.x - b.x * s0, a.y * t1.x - b.y * s1);
+    const std::uint32_t h = flash::pack(a.x * s0 + b.x * t0.x, a.y * s1 + b.y * t1.x);
+    (i == 0 ? new_low.x : new_low.y) = l;
+    (i == 0 ? new_high.x : new_high.y) = h;
+  }
+  *reinterpret_cast<uint2*>(out) = new_low;
+  *reinterpret_cast<uint2*>(out + half) = new_high;
+}
+
+void turn(const AttentionShape& s, const bf16* from, std::int64_t from_stride, bf16* to,
+          std::int64_t to_stride, const float2* turns, float direction, cudaStream_t stream) {
+  const std::int64_t heads = s.heads + s.key_heads;
+  const std::int64_t items = s.batch * s.context * heads * (s.head_size / 8);
+  const auto blocks = static_cast<unsigned>((items + 255) / 256);
+  turn_kernel<<<blocks, 256, 0, stream>>>(from, to, turns, from_stride, to_stride, items,
+                                          static_cast<int>(s.context), static_cast<int>(heads),
+                                          static_cast<int>(s.head_size), direction);
+  if (cudaGetLastError() != cudaSuccess) {
+    throw DeviceError("attention: rotary positions could not be applied");
+  }
+}
+
+/// What both directions share; turns q and k into scratch if rotary.
+flash::FlashArgs prepare(const AttentionShape& s, const bf16* qkv, const FlashScratch& scratch,
+                         cudaStream_t stream) {
+  flash::FlashArgs args{};
+  args.q = qkv;
+  args.k = qkv + s.heads * s.head_size;
+  args.v = qkv + (s.heads + s.key_heads) * s.head_size;
+  args.qk_stride = args.v_stride = args.d_stride = s.qkv_cols();
+  args.y_stride = s.heads * s.head_size;
+  if (s.rotary_base > 0) {
+    args.qk_stride = (s.heads + s.key_heads) * s.head_size;
+    launch_rotary_table(s, scratch.turns, stream);
+    turn(s, qkv, s.qkv_cols(), scratch.turned, args.qk_stride, scratch.turns, 1, stream);
+    args.q = scratch.turned;
+    args.k = scratch.turned + s.heads * s.head_size;
+  }
+  args.lse2 = scratch.lse2;
+  args.delta = scratch.delta;
+  args.batch = static_cast<int>(s.batch);
+  args.context = static_cast<int>(s.context);
+  args.heads = static_cast<int>(s.heads);
+  args.key_heads = static_cast<int>(s.key_heads);
+  args.head_size = static_cast<int>(s.head_size);
+  const AttentionBand band = attention_band(s);
+  args.above = band.above;
+  args.below = band.below;
+  args.scale = s.scale;
+  args.scale_log2 = s.scale * 1.4426950408889634f;
+  return args;
+}
+
+}  // namespace
+
+AttentionTuning& attention_tuning() {
+  static AttentionTuning tuning;
+  return tuning;
+}
+
+AttentionBand attention_band(const AttentionShape& s) {
+  AttentionBand band{kNoLimit, kNoLimit};
+  if (s.mask == MaskKind::causal) band.above = 0;
+  if (s.mask == MaskKind::strict) band.above = -1;
+  if (s.window > 0 && s.window < kNoLimit) {
+    band.below = static_cast<int>(s.window) - 1;
+    band.above = std::min(band.above, band.below);
+  }
+  return band;
+}
+
+bool flash_serves(const AttentionShape& s, bool bf16) {
+  return bf16 && s.kind == AttentionKind::softmax && s.head_size % 8 == 0 && s.head_size <= 128 &&
+         s.scale > 0;  // the running maximum is one of the unscaled scores
+}
+
+std::size_t flash_scratch_bytes(const AttentionShape& s) {
+  return cut(s, nullptr).bytes;
+}
+
+void flash_forward(const AttentionShape& s, const void* qkv, void* y, float* stats, void* scratch,
+                   cudaStream_t stream) {
+  flash::FlashArgs args = prepare(s, static_cast<const bf16*>(qkv), cut(s, scratch), stream);
+  args.y = static_cast<bf16*>(y);
+  args.stats = stats;
+  flash::launch_forward(args, stream);
+}
+
+void flash_backward(const AttentionShape& s, const void* dy, const void* qkv, const void* y,
+                    const float* stats, void* d_qkv, void* scratch, cudaStream_t stream) {
+  const FlashScratch parts = cut(s, scratch);
+  flash::FlashArgs args = prepare(s, static_cast<const bf16*>(qkv), parts, stream);
+  args.dy = static_cast<const bf16*>(dy);
+  args.y_in = static_cast<const bf16*>(y);
+  args.stats = const_cast<float*>(stats);  // only the forward kernel writes through it
+  args.dq = static_cast<bf16*>(d_qkv);
+  args.dk = args.dq + s.heads * s.head_size;
+  args.dv = args.dk + s.key_heads * s.head_size;
+  flash::launch_backward(args, stream);
+  if (s.rotary_base > 0) {
+    turn(s, args.dq, args.d_stride, args.dq, args.d_stride, parts.turns, -1, stream);
+  }
+}
+
+std::size_t attention_scratch_bytes(const AttentionShape& shape, bool bf16) {
+  return flash_serves(shape, bf16) ? flash_scratch_bytes(shape)
+                                   : generic_scratch_bytes(shape, bf16);
+}
+
+void attention_forward(const AttentionShape& shape, const void* qkv, void* y, float* stats,
+                       bool bf16, void* scratch, cudaStream_t stream) {
+  if (flash_serves(shape, bf16)) return flash_forward(shape, qkv, y, stats, scratch, stream);
+  generic_forward(shape, qkv, y, stats, bf16, scratch, stream);
+}
+
+void attention_backward(const AttentionShape& shape, const void* dy, const void* qkv, const void* y,
+                        const float* stats, void* d_qkv, bool bf16, void* scratch,
+                        cudaStream_t stream) {
+  if (flash_serves(shape, bf16)) {
+    return flash_backward(shape, dy, qkv, y, stats, d_qkv, scratch, stream);
+  }
+  generic_backward(shape, dy, qkv, y, stats, d_qkv, bf16, scratch, stream);
+}
+
+}  // namespace fathom::engine::cuda

@@ -1,0 +1,61 @@
+// Attention on the GPU (definition: engine/ops/attention.h), forward and adjoint.
+//
+// Two implementations stand behind the three functions: `flash` (bf16, softmax, head sizes that
+// are a multiple of 8 up to 128: tensor-core kernels) and `generic` (everything else, f32 math).
+// Neither keeps a T x T matrix, allocates, synchronises or adds floats atomically: every sum has a
+// fixed order, so equal inputs give equal bits, and the launches can be captured in a graph.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "engine/ops/attention.h"
+
+namespace fathom::engine::cuda {
+
+/// Bytes of `scratch` that the larger of forward and backward needs (256-byte aligned pointer).
+std::size_t attention_scratch_bytes(const AttentionShape& shape, bool bf16);
+
+/// qkv [B T, (H + 2 G) K] -> y [B T, H K], stats f32 [B H, T]. qkv and y are f32 or bf16, with
+/// pointers aligned to 16 bytes.
+void attention_forward(const AttentionShape& shape, const void* qkv, void* y, float* stats,
+                       bool bf16, void* scratch, cudaStream_t stream);
+
+/// Overwrites all of d_qkv [B T, (H + 2 G) K].
+void attention_backward(const AttentionShape& shape, const void* dy, const void* qkv, const void* y,
+                        const float* stats, void* d_qkv, bool bf16, void* scratch,
+                        cudaStream_t stream);
+
+/// Which tile shapes the flash kernels take; -1: chosen by head size and context. For benchmarks.
+struct AttentionTuning {
+  int forward = -1;
+  int dq = -1;
+  int dkv = -1;
+};
+AttentionTuning& attention_tuning();
+
+// The two implementations.
+bool flash_serves(const AttentionShape& shape, bool bf16);
+std::size_t flash_scratch_bytes(const AttentionShape& shape);
+void flash_forward(const AttentionShape& shape, const void* qkv, void* y, float* stats,
+                   void* scratch, cudaStream_t stream);
+void flash_backward(const AttentionShape& shape, const void* dy, const void* qkv, const void* y,
+                    const float* stats, void* d_qkv, void* scratch, cudaStream_t stream);
+std::size_t generic_scratch_bytes(const AttentionShape& shape, bool bf16);
+void generic_forward(const AttentionShape& shape, const void* qkv, void* y, float* stats, bool bf16,
+                     void* scratch, cudaStream_t stream);
+void generic_backward(const AttentionShape& shape, const void* dy, const void* qkv, const void* y,
+                      const float* stats, void* d_qkv, bool bf16, void* scratch,
+                      cudaStream_t stream);
+
+/// turns[t, i] = (cos, sin) of t base^(-2i/K) for i < K/2, computed in double.
+void launch_rotary_table(const AttentionShape& shape, float2* turns, cudaStream_t stream);
+
+/// The mask as a band: query i sees the keys i - below <= j <= i + above.
+struct AttentionBand {
+  int above, below;
+};
+AttentionBand attention_band(const AttentionShape& shape);
+
+}  // namespace fathom::engine::cuda

@@ -1,0 +1,122 @@
+// Binding of ops to device memory and kernels, each in ops/NAME_cuda.cu. A bound op only enqueues
+// work on a stream and can be captured into a graph: it allocates nothing and waits for nothing.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include "engine/cuda/check.h"
+#include "engine/cuda/device.cuh"
+#include "engine/cuda/product.h"
+#include "engine/step_plan.h"
+
+namespace fathom::engine::cuda {
+
+/// StepScalars as kernels read them, from device memory: a captured graph stays valid when they
+/// change.
+struct DeviceScalars {
+  float loss_scale, learning_rate, clip_norm;
+  float correction1, correction2;  // AdamW's 1 / (1 - beta^t)
+  std::uint64_t draw;
+};
+
+/// Memory that one op at a time may use; grows while ops are bound, fixed when they run.
+class Scratch {
+ public:
+  void reserve(std::int64_t bytes) { bytes_ = std::max(bytes_, bytes); }
+  void place(void* memory) { memory_ = memory; }
+  void* data() const { return memory_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::int64_t bytes_ = 0;
+  void* memory_ = nullptr;
+};
+
+struct Context {
+  const StepPlan& plan;
+  Products& products;
+  std::shared_ptr<Scratch> scratch;
+  const DeviceScalars* scalars;  // on the device
+  int multiprocessors;
+  std::function<void*(TensorId)> address;           // nullptr for a tensor that does not exist
+  std::function<const void*(TensorId)> bias_copy;   // of a bias, in bf16
+  std::function<void(std::shared_ptr<void>)> hold;  // device memory that lives as long as the ops
+  /// Calls back once all ops are bound and the scratch has its place.
+  std::function<void(std::function<void()>)> when_ready;
+
+  Operand operand(TensorId id) const {
+    return {address(id), id.exists() && plan.tensor(id).dtype == DType::bf16};
+  }
+  float* floats(TensorId id) const { return static_cast<float*>(address(id)); }
+  const std::int32_t* tokens(TensorId id) const {
+    return static_cast<const std::int32_t*>(address(id));
+  }
+  const Tensor& tensor(TensorId id) const { return plan.tensor(id); }
+  /// A device copy of host data that lives as long as the executor.
+  template <class T>
+  T* upload(const std::vector<T>& values) const {
+    void* memory = nullptr;
+    check(cudaMalloc(&memory, std::max<std::size_t>(1, values.size()) * sizeof(T)), "memory");
+    hold(std::shared_ptr<void>(memory, [](void* p) { cudaFree(p); }));
+    check(cudaMemcpy(memory, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+          "copy");
+    return static_cast<T*>(memory);
+  }
+};
+
+using BoundOp = std::function<void(cudaStream_t)>;
+
+BoundOp bind(const Embed&, const Context&);
+BoundOp bind(const EmbedBackward&, const Context&);
+BoundOp bind(const AddPositions&, const Context&);
+BoundOp bind(const AddPositionsBackward&, const Context&);
+BoundOp bind(const Linear&, const Context&);
+BoundOp bind(const LinearBackward&, const Context&);
+BoundOp bind(const Activation&, const Context&);
+BoundOp bind(const ActivationBackward&, const Context&);
+BoundOp bind(const Norm&, const Context&);
+BoundOp bind(const NormBackward&, const Context&);
+BoundOp bind(const Residual&, const Context&);
+BoundOp bind(const ResidualBackward&, const Context&);
+BoundOp bind(const Attention&, const Context&);
+BoundOp bind(const AttentionBackward&, const Context&);
+BoundOp bind(const Dropout&, const Context&);
+BoundOp bind(const DropoutBackward&, const Context&);
+BoundOp bind(const HeadLoss&, const Context&);
+BoundOp bind(const HeadLossBackward&, const Context&);
+BoundOp bind(const Logits&, const Context&);
+BoundOp bind(const SquaredNorm&, const Context&);
+BoundOp bind(const AdamW&, const Context&);
+BoundOp bind(const CopyParameters&, const Context&);
+
+/// Two ops of a program as one: a product and the activation that follows it, or the product that
+/// gives an activation's gradient and the activation's backward. Empty where they do not fuse.
+BoundOp bind_fused(const Op& first, const Op& second, const Context& context);
+
+/// sums[period, width] (+)= factor * sums of x's rows n = t mod period, in a fixed order. Where x
+/// lies is asked at launch: it may be in the scratch, of which the sum uses what is behind
+/// `offset`.
+BoundOp bind_period_sum(const Context& context, std::function<Operand()> x, float* sums,
+                        std::int64_t rows, std::int64_t width, std::int64_t period, float factor,
+                        GradMode mode, std::int64_t offset = 0);
+inline BoundOp bind_period_sum(const Context& context, Operand x, float* sums, std::int64_t rows,
+                               std::int64_t width, std::int64_t period, float factor,
+                               GradMode mode) {
+  return bind_period_sum(
+      context, [x] { return x; }, sums, rows, width, period, factor, mode);
+}
+
+/// sums[width] (+)= factor * the sum of `parts` rows of partial[parts, width].
+void reduce_parts(const float* partial, std::int64_t parts, std::int64_t width, float* sums,
+                  float factor, bool accumulate, cudaStream_t stream);
+
+/// text of 16- or 32-bit ids; row b of inputs is text[start_b, start_b + T), targets one further.
+void gather_windows(const void* text, int bytes_per_token, const std::uint64_t* starts,
+                    std::int64_t batch, std::int64_t context, std::int32_t* inputs,
+                    std::int32_t* targets, cudaStream_t stream);
+
+}  // namespace fathom::engine::cuda

@@ -1,0 +1,82 @@
+// Runs a plan on one GPU. Every op is bound once to its memory, kernels and product algorithms; a
+// program is then captured into a CUDA graph, and a run is one small copy (the step's scalars) and
+// one launch. Nothing is allocated and nothing is waited for inside a run.
+//
+// The same plan, inputs and GPU give the same bits: sums have a fixed order, and product algorithms
+// are remembered in a file once chosen.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/module.h"
+
+namespace fathom::engine::cuda {
+
+/// Zeroed device memory.
+class Block {
+ public:
+  explicit Block(std::int64_t bytes = 0);
+  ~Block();
+  Block(Block&& other) noexcept;
+  Block& operator=(Block&& other) noexcept;
+  char* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  char* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
+
+class CudaExecutor : public Executor {
+ public:
+  CudaExecutor(const StepPlan& plan, const CudaOptions& options);
+  ~CudaExecutor() override;
+  const StepPlan& plan() const override { return plan_; }
+  void write(TensorId id, std::span<const float> values) override;
+  void write_tokens(TensorId id, std::span<const std::int32_t> values) override;
+  void read(TensorId id, std::span<float> values) const override;
+  void run(Program program, const StepScalars& scalars) override;
+  void run_timed(Program program, const StepScalars& scalars,
+                 const std::function<void(std::size_t, double)>& report) override;
+  bool hold_text(std::span<const std::byte> text, int bytes_per_token) override;
+  void write_windows(TensorId inputs, TensorId targets,
+                     std::span<const std::uint64_t> starts) override;
+  void wait() const override;
+  std::int64_t bytes() const override;
+
+ private:
+  struct BoundProgram {
+    std::vector<BoundOp> ops;
+    std::vector<std::size_t> places;  // of the op (the first of a fused pair) in the plan's program
+    bool warm = false;
+    cudaGraphExec_t graph = nullptr;
+  };
+  struct Slot;  // pinned memory for the numbers of one step, and when it is free again
+
+  void* address(TensorId id) const;
+  void bind_programs();
+  void copy_biases();
+  Slot& next_slot();
+  void send_scalars(const StepScalars& scalars);
+  void capture(BoundProgram& program);
+  void select() const;
+
+  const StepPlan& plan_;
+  CudaOptions options_;
+  cudaStream_t stream_ = nullptr;
+  std::array<Block, kStorageCount> blocks_;
+  Block bias_block_, scratch_block_, scalars_, text_, starts_;
+  int bytes_per_token_ = 0;
+  std::vector<std::int64_t> bias_offsets_;  // by tensor; -1: not a bias of a bf16 product
+  std::shared_ptr<Scratch> scratch_ = std::make_shared<Scratch>();
+  std::unique_ptr<Products> products_;
+  std::vector<std::shared_ptr<void>> held_;
+  std::array<BoundProgram, kProgramCount> programs_;
+  std::vector<Slot> slots_;
+  std::size_t next_slot_ = 0;
+  float beta1_ = 0, beta2_ = 0;
+};
+
+}  // namespace fathom::engine::cuda

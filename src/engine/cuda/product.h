@@ -1,0 +1,105 @@
+// Matrix products by cuBLASLt, each planned once: descriptors made, the algorithm picked by timing
+// the library's suggestions on the very memory it will run on, and remembered in a file so that the
+// next start, and a resumed run, takes the same one and gives the same bits.
+//
+//   C[M, N] (+)= alpha op(A)[M, K] op(B)[K, N],   row-major, op is identity or transpose
+//
+// Only algorithms whose sums have a fixed order are taken (no in-place split-K).
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace fathom::engine::cuda {
+
+/// What happens to the result on its way to memory. N is C's width.
+enum class Epilogue : std::uint8_t {
+  none,
+  bias,           // + bias[N]
+  gelu_bias,      // gelu_tanh(z + bias)
+  gelu_aux_bias,  // the same, z + bias kept in aux[M, N]
+  gelu_gradient,  // z * gelu_tanh'(aux)
+  bias_gradient,  // also extra[M] = sums of op(A)'s rows: dy's column sums beside dy^T x
+};
+
+struct ProductSpec {
+  std::int64_t m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+  DType input = DType::f32, result = DType::f32;
+  bool accumulate = false;
+  float alpha = 1;
+  Epilogue epilogue = Epilogue::none;
+};
+
+struct ProductOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+  const void* extra = nullptr;  // bias (in the result's type) or, written, its gradient (f32)
+  void* aux = nullptr;
+};
+
+class Product {
+ public:
+  Product(cublasLtHandle_t handle, const ProductSpec& spec, void* workspace, std::size_t bytes);
+  ~Product();
+  Product(const Product&) = delete;
+  Product& operator=(const Product&) = delete;
+
+  /// Throws DeviceError when the library refuses.
+  void run(const ProductOperands& operands, cudaStream_t stream);
+
+ private:
+  friend class Products;
+  bool suggest(const ProductOperands& operands, int wanted,
+               std::vector<cublasLtMatmulHeuristicResult_t>& found);
+  cublasStatus_t launch(const ProductOperands& operands, cudaStream_t stream,
+                        const cublasLtMatmulAlgo_t& algorithm);
+
+  cublasLtHandle_t handle_;
+  ProductSpec spec_;
+  void* workspace_;
+  std::size_t workspace_bytes_;
+  cublasLtMatmulDesc_t description_ = nullptr;
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
+  cublasLtMatmulAlgo_t algorithm_{};
+};
+
+/// All products of one executor, equal ones shared.
+class Products {
+ public:
+  /// `cache` is a file name, or "" to keep nothing.
+  Products(int device, const std::string& cache, cudaStream_t stream);
+  ~Products();
+  Products(const Products&) = delete;
+  Products& operator=(const Products&) = delete;
+
+  /// Null when the library has no such product; only epilogues may be missing. The operands are
+  /// used for timing: C is overwritten.
+  std::shared_ptr<Product> get(const ProductSpec& spec, const ProductOperands& operands);
+  /// Writes newly chosen algorithms to the cache file.
+  void save();
+  std::int64_t bytes() const;
+
+ private:
+  cublasLtMatmulAlgo_t choose(Product& product, const ProductOperands& operands,
+                              const std::vector<cublasLtMatmulHeuristicResult_t>& found);
+
+  cublasLtHandle_t handle_ = nullptr;
+  cudaStream_t stream_;
+  void* workspace_ = nullptr;
+  std::string cache_, machine_;
+  std::map<std::string, std::string> remembered_;  // spec -> algorithm, both as text
+  bool changed_ = false;
+  std::map<std::string, std::shared_ptr<Product>> made_;
+};
+
+}  // namespace fathom::engine::cuda

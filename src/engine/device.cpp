@@ -1,0 +1,87 @@
+#include "engine/device.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/error.h"
+#include "engine/cpu/cpu_executor.h"
+
+namespace fathom::engine {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kFile = "libfathom_cuda.so";
+
+struct Loaded {
+  const CudaModule* module = nullptr;
+  std::string why;
+};
+
+/// Beside the program, in the lib folder of its installation, or wherever the loader looks.
+void* open_module(std::string& why) {
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& place : {folder / kFile, folder.parent_path() / "lib" / kFile}) {
+    if (!fs::exists(place, error)) continue;
+    if (void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+    why = fmt::format("{} cannot be loaded: {}", place.string(), dlerror());
+    return nullptr;
+  }
+  void* handle = dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) why = fmt::format("{} is not there; build it where nvcc is", kFile);
+  return handle;
+}
+
+Loaded load() {
+  Loaded loaded;
+  void* handle = open_module(loaded.why);
+  if (handle == nullptr) return loaded;
+  const auto entry =
+      reinterpret_cast<decltype(&fathom_cuda_module)>(dlsym(handle, kCudaModuleSymbol));
+  if (entry == nullptr || entry()->version != kCudaModuleVersion) {
+    loaded.why = fmt::format("{} belongs to another version of fathom; build both anew", kFile);
+    return loaded;
+  }
+  loaded.module = entry();
+  return loaded;
+}
+
+std::string product_cache() {
+  if (const char* folder = std::getenv("XDG_CACHE_HOME")) {
+    return (fs::path(folder) / "fathom" / "cuda_products.txt").string();
+  }
+  if (const char* home = std::getenv("HOME")) {
+    return (fs::path(home) / ".cache" / "fathom" / "cuda_products.txt").string();
+  }
+  return "";
+}
+
+}  // namespace
+
+const CudaModule* find_cuda_module(std::string* why) {
+  // Opened once for the life of the process: CUDA does not survive being closed and opened again.
+  static const Loaded loaded = load();
+  if (why != nullptr && loaded.module == nullptr) *why = loaded.why;
+  return loaded.module;
+}
+
+const CudaModule& cuda_module() {
+  std::string why;
+  const CudaModule* module = find_cuda_module(&why);
+  if (module == nullptr) throw DeviceError("no CUDA device: " + why);
+  if (module->device_count() == 0) throw DeviceError("no CUDA device: the driver sees no GPU");
+  return *module;
+}
+
+std::unique_ptr<Executor> make_executor(const StepPlan& plan, const Device& device) {
+  if (device.kind == DeviceKind::cpu) {
+    return std::make_unique<CpuExecutor>(plan, CpuOptions{.threads = device.threads});
+  }
+  return cuda_module().make_executor(plan,
+                                     {.device = device.index, .product_cache = product_cache()});
+}
+
+}  // namespace fathom::engine

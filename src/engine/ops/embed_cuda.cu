@@ -1,0 +1,224 @@
+// Backward without float atomics: the rows are sorted by token (stable, so rows of one token stay
+// in order), cut into chunks, and each chunk sums its runs of equal tokens. A run inside one chunk
+// goes straight to the table; the pieces of a run that crosses chunks meet in a second pass.
+#include <cub/device/device_radix_sort.cuh>
+
+#include "engine/cuda/cuda_ops.h"
+
+namespace fathom::engine::cuda {
+namespace {
+
+constexpr int kChunk = 32;
+
+template <int V>
+__global__ void embed_kernel(const std::int32_t* tokens, const float* table, const float* positions,
+                             Operand y, std::int64_t rows, std::int64_t width, std::int64_t period,
+                             float scale) {
+  const std::int64_t packs = width / V;
+  for (std::int64_t p = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; p < rows * packs;
+       p += std::int64_t{gridDim.x} * blockDim.x) {
+    const std::int64_t n = p / packs, c = p % packs * V;
+    Pack<V> value = load<V>(table + tokens[n] * width + c);
+#pragma unroll
+    for (int j = 0; j < V; ++j) value.v[j] *= scale;
+    if (positions != nullptr) {
+      const Pack<V> position = load<V>(positions + n % period * width + c);
+#pragma unroll
+      for (int j = 0; j < V; ++j) value.v[j] += position.v[j];
+    }
+    store<V>(y, n * width + c, value);
+  }
+}
+
+__global__ void number_rows_kernel(std::int32_t* numbers, int rows) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < rows) numbers[i] = i;
+}
+
+struct Runs {
+  const std::int32_t* keys;  // tokens in order
+  const std::int32_t* rows;  // their rows
+  Operand dy;
+  float* d_table;
+  float* pieces;  // [chunks, 2, width]: sums of the run that enters and the one that leaves
+  int count;
+  std::int64_t width;
+  float scale;
+  bool accumulate;
+};
+
+__device__ inline void put_row(const Runs& a, int token, std::int64_t c, float sum) {
+  float* place = a.d_table + token * a.width + c;
+  *place = (a.accumulate ? *place : 0.0f) + a.scale * sum;
+}
+
+/// Block: one chunk; thread: one column (of several).
+__global__ void sum_runs_kernel(Runs a) {
+  __shared__ std::int32_t keys[kChunk + 2], rows[kChunk];
+  const int first = blockIdx.x * kChunk, last = min(a.count, first + kChunk);
+  for (int i = threadIdx.x; i < kChunk + 2; i += blockDim.x) {
+    const int at = first - 1 + i;
+    keys[i] = at >= 0 && at < a.count && at <= last ? a.keys[at] : -1;
+    if (i < kChunk && first + i < last) rows[i] = a.rows[first + i];
+  }
+  __syncthreads();
+  const int size = last - first;
+  float* enters = a.pieces + 2 * blockIdx.x * a.width;
+  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
+    float sum = 0;
+    bool entered = keys[0] == keys[1];
+    for (int i = 0; i < size; ++i) {
+      sum += load<1>(a.dy, rows[i] * a.width + c).v[0];
+      const bool run_goes_on = keys[i + 2] == keys[i + 1];
+      if (run_goes_on && i + 1 < size) continue;
+      if (entered) {
+        enters[c] = sum;
+      } else if (run_goes_on) {
+        enters[a.width + c] = sum;
+      } else {
+        put_row(a, keys[i + 1], c, sum);
+      }
+      entered = false;
+      sum = 0;
+    }
+  }
+}
+
+__device__ inline int lower_bound(const std::int32_t* keys, int count, int value) {
+  int low = 0, high = count;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (keys[middle] < value) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/// Block: one token. Writes the rows the first pass left: tokens that do not occur and runs over
+/// several chunks.
+__global__ void join_runs_kernel(Runs a) {
+  const int token = blockIdx.x;
+  const int first = lower_bound(a.keys, a.count, token);
+  const int last = lower_bound(a.keys, a.count, token + 1) - 1;
+  if (last >= first && first / kChunk == last / kChunk) return;
+  if (last < first && a.accumulate) return;
+  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
+    float sum = 0;
+    if (last >= first) {
+      sum = a.pieces[(2 * (first / kChunk) + 1) * a.width + c];
+      for (int chunk = first / kChunk + 1; chunk <= last / kChunk; ++chunk) {
+        sum += a.pieces[2 * chunk * a.width + c];
+      }
+    }
+    put_row(a, token, c, sum);
+  }
+}
+
+BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
+  const Tensor& dy = context.tensor(op.dy);
+  const std::int64_t classes = context.tensor(op.d_table).rows;
+  const int rows = static_cast<int>(dy.rows);
+  int bits = 1;
+  while ((std::int64_t{1} << bits) < classes) ++bits;
+  std::size_t sort_bytes = 0;
+  const std::int32_t* no_keys = nullptr;
+  std::int32_t* no_values = nullptr;
+  cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, no_keys, no_values, no_keys, no_values, rows,
+                                  0, bits);
+  const auto aligned = [](std::int64_t bytes) { return (bytes + 255) / 256 * 256; };
+  const std::int64_t list = aligned(4 * dy.rows);
+  const std::int64_t chunks = (rows + kChunk - 1) / kChunk;
+  context.scratch->reserve(3 * list + aligned(chunks * 2 * dy.cols * 4) +
+                           static_cast<std::int64_t>(sort_bytes));
+  Runs runs{};
+  runs.dy = context.operand(op.dy);
+  runs.d_table = context.floats(op.d_table);
+  runs.count = rows;
+  runs.width = dy.cols;
+  runs.scale = op.scale;
+  runs.accumulate = op.d_table_mode == GradMode::accumulate;
+  return [=, tokens = context.tokens(op.tokens),
+          scratch = context.scratch](cudaStream_t stream) mutable {
+    auto* memory = static_cast<char*>(scratch->data());
+    auto* numbers = reinterpret_cast<std::int32_t*>(memory);
+    auto* keys = reinterpret_cast<std::int32_t*>(memory + list);
+    auto* order = reinterpret_cast<std::int32_t*>(memory + 2 * list);
+    runs.pieces = reinterpret_cast<float*>(memory + 3 * list);
+    void* sort_memory = memory + 3 * list + aligned(chunks * 2 * runs.width * 4);
+    number_rows_kernel<<<blocks_for(rows, 256), 256, 0, stream>>>(numbers, rows);
+    check(cub::DeviceRadixSort::SortPairs(sort_memory, sort_bytes, tokens, keys, numbers, order,
+                                          rows, 0, bits, stream),
+          "sort of tokens");
+    runs.keys = keys;
+    runs.rows = order;
+    const int threads = static_cast<int>(std::min<std::int64_t>(256, (runs.width + 31) / 32 * 32));
+    sum_runs_kernel<<<static_cast<unsigned>(chunks), threads, 0, stream>>>(runs);
+    join_runs_kernel<<<static_cast<unsigned>(classes), threads, 0, stream>>>(runs);
+    check_launch("embedding gradient");
+  };
+}
+
+__global__ void gather_kernel(const void* text, int bytes_per_token, const std::uint64_t* starts,
+                              std::int64_t rows, std::int64_t context, std::int32_t* inputs,
+                              std::int32_t* targets) {
+  const auto at = [&](std::uint64_t place) {
+    return bytes_per_token == 2
+               ? static_cast<std::int32_t>(static_cast<const std::uint16_t*>(text)[place])
+               : static_cast<const std::int32_t*>(text)[place];
+  };
+  for (std::int64_t n = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; n < rows;
+       n += std::int64_t{gridDim.x} * blockDim.x) {
+    const std::uint64_t place = starts[n / context] + static_cast<std::uint64_t>(n % context);
+    inputs[n] = at(place);
+    targets[n] = at(place + 1);
+  }
+}
+
+}  // namespace
+
+void gather_windows(const void* text, int bytes_per_token, const std::uint64_t* starts,
+                    std::int64_t batch, std::int64_t context, std::int32_t* inputs,
+                    std::int32_t* targets, cudaStream_t stream) {
+  gather_kernel<<<std::min(1024, blocks_for(batch * context, 256)), 256, 0, stream>>>(
+      text, bytes_per_token, starts, batch * context, context, inputs, targets);
+  check_launch("gather of tokens");
+}
+
+BoundOp bind(const Embed& op, const Context& context) {
+  const Tensor& y = context.tensor(op.y);
+  const std::int64_t period = op.positions.exists() ? context.tensor(op.positions).rows : 1;
+  return [tokens = context.tokens(op.tokens), table = context.floats(op.table),
+          positions = context.floats(op.positions), out = context.operand(op.y), rows = y.rows,
+          width = y.cols, period, scale = op.scale](cudaStream_t stream) {
+    const std::int64_t items = rows * width / (width % 4 == 0 ? 4 : 1);
+    const int grid = std::min(132 * 16, blocks_for(items, 256));
+    if (width % 4 == 0) {
+      embed_kernel<4>
+          <<<grid, 256, 0, stream>>>(tokens, table, positions, out, rows, width, period, scale);
+    } else {
+      embed_kernel<1>
+          <<<grid, 256, 0, stream>>>(tokens, table, positions, out, rows, width, period, scale);
+    }
+    check_launch("embedding");
+  };
+}
+
+BoundOp bind(const EmbedBackward& op, const Context& context) {
+  const Tensor& dy = context.tensor(op.dy);
+  BoundOp table, positions;
+  if (op.d_table.exists()) table = bind_table_gradient(op, context);
+  if (op.d_positions.exists()) {
+    positions =
+        bind_period_sum(context, context.operand(op.dy), context.floats(op.d_positions), dy.rows,
+                        dy.cols, context.tensor(op.d_positions).rows, 1, op.d_positions_mode);
+  }
+  return [table, positions](cudaStream_t stream) {
+    if (table) table(stream);
+    if (positions) positions(stream);
+  };
+}
+
+}  // namespace fathom::engine::cuda

@@ -1,0 +1,324 @@
+// A warp takes a row and keeps it in registers: lane l holds the packs of four at columns
+// 4 (l + 32 k). Rows too wide or not of whole packs go to a block that reads them again instead.
+#include "engine/cuda/cuda_ops.h"
+
+namespace fathom::engine::cuda {
+namespace {
+
+constexpr int kWarps = 8;  // of a block
+
+struct Forward {
+  Operand x, branch, r, y;
+  const float* gain;
+  const float* bias;
+  float* stats;
+  std::int64_t rows, width;
+  float epsilon, stream_scale, branch_scale;
+  bool rms;
+};
+
+struct Backward {
+  Operand dy, incoming, r, dx, d_branch;
+  const float* stats;
+  const float* gain;
+  float* partial;  // [blocks, 2, width]: sums of dy h and of dy
+  std::int64_t rows, width;
+  float stream_scale, branch_scale;
+  bool rms, accumulate_dx, accumulate_branch;
+};
+
+template <int N>
+__global__ void __launch_bounds__(32 * kWarps) forward_kernel(Forward a) {
+  const int lane = threadIdx.x % 32;
+  const std::int64_t row = blockIdx.x * std::int64_t{kWarps} + threadIdx.x / 32;
+  if (row >= a.rows) return;
+  const std::int64_t base = row * a.width;
+  Pack<4> r[N];
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const std::int64_t c = 4 * (lane + 32 * k);
+    r[k] = {};
+    if (c >= a.width) continue;
+    r[k] = load<4>(a.x, base + c);
+    if (a.branch) {
+      const Pack<4> branch = load<4>(a.branch, base + c);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        r[k].v[j] = a.stream_scale * r[k].v[j] + a.branch_scale * branch.v[j];
+      }
+      store<4>(a.r, base + c, r[k]);
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) sum += r[k].v[j];
+  }
+  const float width = static_cast<float>(a.width);
+  const float mean = a.rms ? 0 : warp_sum(sum) / width;
+  float square = 0;
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (4 * (lane + 32 * k) >= a.width) continue;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) square += (r[k].v[j] - mean) * (r[k].v[j] - mean);
+  }
+  const float s = rsqrtf(warp_sum(square) / width + a.epsilon);
+  if (lane == 0) *reinterpret_cast<float2*>(a.stats + 2 * row) = {mean, s};
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const std::int64_t c = 4 * (lane + 32 * k);
+    if (c >= a.width) continue;
+    const Pack<4> gain = load<4>(a.gain + c);
+    Pack<4> bias{};
+    if (a.bias != nullptr) bias = load<4>(a.bias + c);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) r[k].v[j] = (r[k].v[j] - mean) * s * gain.v[j] + bias.v[j];
+    store<4>(a.y, base + c, r[k]);
+  }
+}
+
+template <int N>
+__global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
+  __shared__ float shared[kWarps][128];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const float width = static_cast<float>(a.width);
+  Pack<4> gain[N], gain_sum[N], bias_sum[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const std::int64_t c = 4 * (lane + 32 * k);
+    gain[k] = gain_sum[k] = bias_sum[k] = {};
+    if (c < a.width) gain[k] = load<4>(a.gain + c);
+  }
+  for (std::int64_t row = blockIdx.x * std::int64_t{kWarps} + warp; row < a.rows;
+       row += std::int64_t{gridDim.x} * kWarps) {
+    const std::int64_t base = row * a.width;
+    const float2 stats = *reinterpret_cast<const float2*>(a.stats + 2 * row);
+    Pack<4> h[N], g[N];
+    float sum_g = 0, sum_gh = 0;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const std::int64_t c = 4 * (lane + 32 * k);
+      h[k] = g[k] = {};
+      if (c >= a.width) continue;
+      h[k] = load<4>(a.r, base + c);
+      g[k] = load<4>(a.dy, base + c);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        h[k].v[j] = (h[k].v[j] - stats.x) * stats.y;
+        gain_sum[k].v[j] += g[k].v[j] * h[k].v[j];
+        bias_sum[k].v[j] += g[k].v[j];
+        g[k].v[j] *= gain[k].v[j];
+        sum_g += g[k].v[j];
+        sum_gh += g[k].v[j] * h[k].v[j];
+      }
+    }
+    const float mean_g = a.rms ? 0 : warp_sum(sum_g) / width;
+    const float mean_gh = warp_sum(sum_gh) / width;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const std::int64_t c = 4 * (lane + 32 * k);
+      if (c >= a.width) continue;
+      Pack<4> dr{}, scaled;
+      if (a.incoming) dr = load<4>(a.incoming, base + c);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        dr.v[j] += stats.y * (g[k].v[j] - mean_g - h[k].v[j] * mean_gh);
+      }
+      if (a.d_branch) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) scaled.v[j] = a.branch_scale * dr.v[j];
+        put<4>(a.d_branch, base + c, scaled, a.accumulate_branch);
+      }
+      if (a.dx) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) scaled.v[j] = a.stream_scale * dr.v[j];
+        put<4>(a.dx, base + c, scaled, a.accumulate_dx);
+      }
+    }
+  }
+  if (a.partial == nullptr) return;
+  // Over the block's warps, pack by pack, in the order of the warps.
+  for (int which = 0; which < 2; ++which) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      store<4>(&shared[warp][4 * lane], which == 0 ? gain_sum[k] : bias_sum[k]);
+      __syncthreads();
+      const std::int64_t c = 128 * k + threadIdx.x;
+      if (threadIdx.x < 128 && c < a.width) {
+        float sum = 0;
+        for (int w = 0; w < kWarps; ++w) sum += shared[w][threadIdx.x];
+        a.partial[(2 * blockIdx.x + which) * a.width + c] = sum;
+      }
+      __syncthreads();
+    }
+  }
+}
+
+/// Any width: a block takes a row and reads it as often as it needs.
+__global__ void forward_any_kernel(Forward a) {
+  __shared__ float shared[33];
+  const std::int64_t base = blockIdx.x * a.width;
+  const auto at = [&](std::int64_t c) {
+    float value = load<1>(a.x, base + c).v[0];
+    if (a.branch) {
+      value = a.stream_scale * value + a.branch_scale * load<1>(a.branch, base + c).v[0];
+    }
+    return value;
+  };
+  float sum = 0, square = 0;
+  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) sum += at(c);
+  const float width = static_cast<float>(a.width);
+  const float mean = a.rms ? 0 : block_sum(sum, shared) / width;
+  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
+    square += (at(c) - mean) * (at(c) - mean);
+  }
+  const float s = rsqrtf(block_sum(square, shared) / width + a.epsilon);
+  if (threadIdx.x == 0) {
+    a.stats[2 * blockIdx.x] = mean;
+    a.stats[2 * blockIdx.x + 1] = s;
+  }
+  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
+    const float r = at(c);  // r may lie on x: read before it is written
+    if (a.branch) store<1>(a.r, base + c, {r});
+    store<1>(a.y, base + c, {(r - mean) * s * a.gain[c] + (a.bias ? a.bias[c] : 0.0f)});
+  }
+}
+
+/// One block a row; the row's share of the sums goes to partial[row].
+__global__ void backward_any_kernel(Backward a) {
+  __shared__ float shared[33];
+  const std::int64_t row = blockIdx.x, base = row * a.width;
+  const float mean = a.stats[2 * row], s = a.stats[2 * row + 1];
+  float sum_g = 0, sum_gh = 0;
+  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
+    const float h = (load<1>(a.r, base + c).v[0] - mean) * s;
+    const float dy = load<1>(a.dy, base + c).v[0];
+    sum_g += dy * a.gain[c];
+    sum_gh += dy * a.gain[c] * h;
+    if (a.partial != nullptr) {
+      a.partial[(2 * row) * a.width + c] = dy * h;
+      a.partial[(2 * row + 1) * a.width + c] = dy;
+    }
+  }
+  const float width = static_cast<float>(a.width);
+  const float mean_g = a.rms ? 0 : block_sum(sum_g, shared) / width;
+  const float mean_gh = block_sum(sum_gh, shared) / width;
+  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
+    const float h = (load<1>(a.r, base + c).v[0] - mean) * s;
+    const float g = load<1>(a.dy, base + c).v[0] * a.gain[c];
+    float dr = s * (g - mean_g - h * mean_gh);
+    if (a.incoming) dr += load<1>(a.incoming, base + c).v[0];
+    if (a.d_branch) put<1>(a.d_branch, base + c, {a.branch_scale * dr}, a.accumulate_branch);
+    if (a.dx) put<1>(a.dx, base + c, {a.stream_scale * dr}, a.accumulate_dx);
+  }
+}
+
+/// sums over parts of the two rows of partial [parts, 2, width].
+__global__ void reduce_kernel(const float* partial, std::int64_t parts, std::int64_t width,
+                              float* d_gain, float* d_bias, bool accumulate_gain,
+                              bool accumulate_bias) {
+  __shared__ float shared[32][33];
+  float* target = blockIdx.y == 0 ? d_gain : d_bias;
+  if (target == nullptr) return;
+  const std::int64_t c = blockIdx.x * 32 + threadIdx.x;
+  float sum = 0;
+  if (c < width) {
+    for (std::int64_t p = threadIdx.y; p < parts; p += 32) {
+      sum += partial[(2 * p + blockIdx.y) * width + c];
+    }
+  }
+  shared[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || c >= width) return;
+  for (int y = 1; y < 32; ++y) sum += shared[y][threadIdx.x];
+  const bool accumulate = blockIdx.y == 0 ? accumulate_gain : accumulate_bias;
+  target[c] = accumulate ? target[c] + sum : sum;
+}
+
+constexpr std::int64_t kWidest = 2048;
+
+/// Calls body with the number of packs a lane holds; false when no kernel holds such a row.
+template <class Body>
+bool with_packs(std::int64_t width, const Body& body) {
+  if (width % 4 != 0 || width > kWidest) return false;
+  const std::int64_t packs = (width + 127) / 128;
+  if (packs == 1) return body.template operator()<1>(), true;
+  if (packs == 2) return body.template operator()<2>(), true;
+  if (packs == 3) return body.template operator()<3>(), true;
+  if (packs == 4) return body.template operator()<4>(), true;
+  if (packs <= 6) return body.template operator()<6>(), true;
+  if (packs <= 8) return body.template operator()<8>(), true;
+  return body.template operator()<16>(), true;
+}
+
+}  // namespace
+
+BoundOp bind(const Norm& op, const Context& context) {
+  const Tensor& x = context.tensor(op.x);
+  const Forward args{context.operand(op.x),
+                     context.operand(op.branch),
+                     context.operand(op.r),
+                     context.operand(op.y),
+                     context.floats(op.gain),
+                     context.floats(op.bias),
+                     context.floats(op.stats),
+                     x.rows,
+                     x.cols,
+                     op.epsilon,
+                     op.stream_scale,
+                     op.branch_scale,
+                     op.kind == NormKind::rms};
+  return [args](cudaStream_t stream) {
+    const bool held = with_packs(args.width, [&]<int N>() {
+      forward_kernel<N><<<blocks_for(args.rows, kWarps), 32 * kWarps, 0, stream>>>(args);
+    });
+    if (!held) {
+      forward_any_kernel<<<static_cast<unsigned>(args.rows), 256, 0, stream>>>(args);
+    }
+    check_launch("norm");
+  };
+}
+
+BoundOp bind(const NormBackward& op, const Context& context) {
+  const Tensor& r = context.tensor(op.r);
+  Backward args{context.operand(op.dy),
+                context.operand(op.incoming),
+                context.operand(op.r),
+                context.operand(op.dx),
+                context.operand(op.d_branch),
+                context.floats(op.stats),
+                context.floats(op.gain),
+                nullptr,
+                r.rows,
+                r.cols,
+                op.stream_scale,
+                op.branch_scale,
+                op.kind == NormKind::rms,
+                op.dx_mode == GradMode::accumulate,
+                op.d_branch_mode == GradMode::accumulate};
+  const bool held = r.cols % 4 == 0 && r.cols <= kWidest;
+  const std::int64_t most = std::int64_t{context.multiprocessors} * (r.cols <= 512 ? 4 : 2);
+  const std::int64_t blocks =
+      held ? std::min<std::int64_t>(most, blocks_for(r.rows, kWarps)) : r.rows;
+  const bool sums = op.d_gain.exists() || op.d_bias.exists();
+  if (sums) context.scratch->reserve(blocks * 2 * r.cols * 4);
+  return [args, held, blocks, sums, scratch = context.scratch, d_gain = context.floats(op.d_gain),
+          d_bias = context.floats(op.d_bias), op](cudaStream_t stream) mutable {
+    if (sums) args.partial = static_cast<float*>(scratch->data());
+    if (held) {
+      with_packs(args.width, [&]<int N>() {
+        backward_kernel<N><<<static_cast<unsigned>(blocks), 32 * kWarps, 0, stream>>>(args);
+      });
+    } else {
+      backward_any_kernel<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(args);
+    }
+    check_launch("norm backward");
+    if (!sums) return;
+    const dim3 grid(static_cast<unsigned>(blocks_for(args.width, 32)), 2);
+    reduce_kernel<<<grid, dim3(32, 32), 0, stream>>>(args.partial, blocks, args.width, d_gain,
+                                                     d_bias, op.d_gain_mode == GradMode::accumulate,
+                                                     op.d_bias_mode == GradMode::accumulate);
+    check_launch("norm sums");
+  };
+}
+
+}  // namespace fathom::engine::cuda

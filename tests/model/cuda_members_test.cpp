@@ -1,0 +1,122 @@
+// Members of the family on the GPU against the reference: gradients in f32 and bf16, and that one
+// executor repeats its bits. Skipped where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/toml_reader.h"
+#include "engine/device.h"
+#include "engine/ref/ref_executor.h"
+#include "model/spec_toml.h"
+#include "model/transformer.h"
+
+namespace fathom::model {
+namespace {
+
+using engine::Program;
+
+struct Member {
+  const char* name;
+  const char* settings;
+};
+
+void PrintTo(const Member& member, std::ostream* out) {
+  *out << member.name;
+}
+
+// Every switch at least once; widths that the fast attention kernels take and others.
+constexpr Member kMembers[] = {
+    {"gpt2", "activation = \"gelu_tanh\""},
+    {"erf_gelu_untied", "tied = false\nbiases = false"},
+    {"llama",
+     "norm_kind = \"rms\"\nactivation = \"swiglu\"\npositions = \"rotary\"\n"
+     "key_heads = 2\nbiases = false\ntied = false"},
+    {"post_norm", "norm = \"post\"\nactivation = \"relu\""},
+    {"deepnorm", "norm = \"post\"\ndepth_scheme = \"deepnorm\""},
+    {"no_norm_no_ffn", "norm = \"none\"\nfeed_forward = false"},
+    {"no_residual", "residual = false\nlayers = 1"},
+    {"completep", "parametrisation = \"completep\"\nbase_width = 16"},
+    {"eq3", "attention = \"none\"\nmask = \"bidirectional\""},
+    {"linear_attention", "attention = \"linear\"\npositions = \"none\""},
+    {"local_strict", "mask = \"strict\"\nwindow = 20"},
+    {"bidirectional", "mask = \"bidirectional\""},
+    {"sandwich", "order = \"ssff\""},
+    {"low_rank", "embedding_rank = 24"},
+    {"free_head_size", "head_size = 24"},
+    {"odd_head_size", "head_size = 20"},
+    {"dropout", "dropout = 0.2"},
+};
+
+class CudaMembers : public testing::TestWithParam<Member> {
+ protected:
+  void SetUp() override {
+    std::string why = "the driver sees no GPU";
+    module_ = engine::find_cuda_module(&why);
+    if (module_ == nullptr || module_->device_count() == 0) GTEST_SKIP() << "no CUDA: " << why;
+  }
+
+  std::unique_ptr<const Transformer> build(Precision precision) const {
+    std::string toml = GetParam().settings;
+    const auto add = [&](const std::string& key, const std::string& value) {
+      if (toml.find(key + " =") == std::string::npos) toml += "\n" + key + " = " + value;
+    };
+    add("layers", "2");
+    toml += "\nwidth = 64\nheads = 4\nvocab = 96\ncontext = 64\ninit_std = 0.1\n";
+    TomlReader reader = TomlReader::from_text(toml, GetParam().name);
+    BuildOptions options;
+    options.batch = 3;
+    options.precision = precision;
+    return build_transformer(read_model_spec(reader), options);
+  }
+
+  static std::vector<float> gradients(const Transformer& model, engine::Executor& executor) {
+    initialise(model, executor, 5);
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(model.rows()));
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 96);
+    executor.write_tokens(model.tokens, ids);
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 96);
+    executor.write_tokens(model.targets, ids);
+    engine::StepScalars scalars;
+    scalars.loss_scale = 1.0f / static_cast<float>(model.rows());
+    executor.run(Program::train, scalars);
+    std::vector<float> all{read_scalar(executor, model.loss)};
+    for (const Parameter& parameter : model.parameters) {
+      std::vector<float> gradient(static_cast<std::size_t>(model.plan.tensor(parameter.id).size()));
+      executor.read(model.plan.gradient(parameter.id), gradient);
+      all.insert(all.end(), gradient.begin(), gradient.end());
+    }
+    return all;
+  }
+
+  void expect_near_reference(Precision precision, double tolerance) const {
+    const auto model = build(precision);
+    engine::RefExecutor reference(model->plan);
+    const auto cuda = module_->make_executor(model->plan, {});
+    const auto expected = gradients(*model, reference);
+    const auto actual = gradients(*model, *cuda);
+    double difference = 0, norm = 0;
+    for (std::size_t i = 1; i < expected.size(); ++i) {
+      difference += std::pow(static_cast<double>(expected[i]) - actual[i], 2);
+      norm += std::pow(static_cast<double>(expected[i]), 2);
+    }
+    EXPECT_LT(std::sqrt(difference / norm), tolerance);
+    EXPECT_NEAR(actual[0], expected[0], tolerance * expected[0]);
+    EXPECT_EQ(actual, gradients(*model, *cuda)) << "the second run differs";
+  }
+
+  const engine::CudaModule* module_ = nullptr;
+};
+
+TEST_P(CudaMembers, GradientsInF32) {
+  expect_near_reference(Precision::f32, 1e-4);
+}
+
+TEST_P(CudaMembers, GradientsInBf16) {
+  expect_near_reference(Precision::bf16, 4e-2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Family, CudaMembers, testing::ValuesIn(kMembers),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace fathom::model
