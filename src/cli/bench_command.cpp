@@ -46,8 +46,8 @@ model::ModelSpec parse_shape(const std::string& text, const Options& options) {
   const std::int64_t usual = spec.width < 256 ? 32 : 64;
   spec.heads =
       std::max<std::int64_t>(1, spec.width / (options.head_size > 0 ? options.head_size : usual));
-  spec.activation = options.activation == "gelu_tanh" ? model::FeedForward::gelu_tanh
-                                                      : model::FeedForward::gelu;
+  spec.activation =
+      options.activation == "gelu_tanh" ? model::FeedForward::gelu_tanh : model::FeedForward::gelu;
   spec.context = options.context;
   spec.vocab = options.vocab;
   return spec;
@@ -166,13 +166,85 @@ void run_bench(const Options& options, Session& session) {
   }
 }
 
+struct PackOptions : Options {
+  std::int64_t steps = 50;
+};
+
+void run_pack(const PackOptions& options, Session& session) {
+  std::vector<model::ModelSpec> specs;
+  for (const std::string& shape : split(options.shapes, ',')) {
+    specs.push_back(parse_shape(shape, options));
+    model::validate(specs.back());
+  }
+  model::BuildOptions build;
+  build.batch = options.batch;
+  build.precision = options.precision == "bf16" ? model::Precision::bf16 : model::Precision::f32;
+  const train::PackTiming timing = train::time_pack(specs, build, options.place(), options.steps);
+  double alone = 0;
+  for (const double seconds : timing.alone_seconds) alone += seconds;
+  const double gain = alone / timing.together_seconds;
+  if (options.json) {
+    Json document = json_document("bench_pack");
+    document["place"] = place_name(options);
+    document["steps"] = options.steps;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      document["models"].push_back({{"layers", specs[i].layers},
+                                    {"width", specs[i].width},
+                                    {"alone_seconds", timing.alone_seconds[i]}});
+    }
+    document["alone_seconds"] = alone;
+    document["together_seconds"] = timing.together_seconds;
+    document["gain"] = gain;
+    document["same_bits"] = timing.same_bits;
+    print_json(session, document);
+    return;
+  }
+  Table table({{"L x D"}, {"step alone", Align::right}});
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    table.add_row({fmt::format("{} x {}", specs[i].layers, specs[i].width),
+                   format_seconds(timing.alone_seconds[i] / static_cast<double>(options.steps))});
+  }
+  session.out << session.terminal.plain(fmt::format(
+                     "{}  {}, {}, batch {} x {}, {} steps of each model\n\n",
+                     session.terminal.accent("fathom bench pack"), options.precision,
+                     place_name(options), options.batch, options.context, options.steps))
+              << table.render(session.terminal)
+              << fmt::format(
+                     "\n  one after the other {}, side by side {}: {:.2f} times as fast; "
+                     "results {}\n",
+                     format_seconds(alone), format_seconds(timing.together_seconds), gain,
+                     timing.same_bits ? "are the same bits" : "DIFFER");
+}
+
+void add_shape_options(CommandTree& tree, CLI::App& command, Options& options) {
+  command.add_option("--shapes", options.shapes, "Layers x width, separated by commas")
+      ->type_name("LxD,...");
+  command.add_option("--batch", options.batch, "Sequences a step (default 16)")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--context", options.context, "Tokens a sequence (default 256)")
+      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--vocab", options.vocab, "Vocabulary (default 1000)")
+      ->check(CLI::Range(2, 1 << 24));
+  command.add_option("--threads", options.threads, "Threads (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  tree.restrict(command.add_option("--precision", options.precision, "Type of products"),
+                {"f32", "bf16"});
+  tree.restrict(command.add_option("--device", options.device, "Where to run"), {"cpu", "cuda"});
+  tree.restrict(command.add_option("--activation", options.activation, "Exact or GPT-2's GELU"),
+                {"gelu", "gelu_tanh"});
+  command.add_option("--head-size", options.head_size, "Size of a head (default 32 or 64)")
+      ->check(CLI::Range(1, 1024));
+  command.add_flag("--json", options.json, "Print JSON");
+}
+
 }  // namespace
 
 void add_bench_command(CommandTree& tree) {
   CLI::App& bench = tree.add(tree.root(), "bench",
                              {"How fast this machine trains",
                               "Benchmarks on this machine, with the limit beside the result.",
-                              {{"bench train", "training steps of six shapes"}}},
+                              {{"bench train", "training steps of six shapes"},
+                               {"bench pack", "several models at once on one device"}}},
                              {});
   auto options = std::make_shared<Options>();
   CLI::App& command = tree.add(
@@ -185,27 +257,23 @@ void add_bench_command(CommandTree& tree) {
         {"bench train --precision bf16 --threads 1 --json", "one core, for a script"},
         {"bench train --device cuda --precision bf16 --batch 64 --context 1024", "one GPU"}}},
       [options](Session& session) { run_bench(*options, session); });
-  command.add_option("--shapes", options->shapes, "Layers x width, separated by commas")
-      ->type_name("LxD,...");
-  command.add_option("--batch", options->batch, "Sequences a step (default 16)")
-      ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--context", options->context, "Tokens a sequence (default 256)")
-      ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--vocab", options->vocab, "Vocabulary (default 1000)")
-      ->check(CLI::Range(2, 1 << 24));
-  command.add_option("--threads", options->threads, "Threads (default: all cores)")
-      ->check(CLI::Range(1, 1024));
-  tree.restrict(command.add_option("--precision", options->precision, "Type of products"),
-                {"f32", "bf16"});
-  tree.restrict(command.add_option("--device", options->device, "Where to run"), {"cpu", "cuda"});
-  tree.restrict(command.add_option("--activation", options->activation, "Exact or GPT-2's GELU"),
-                {"gelu", "gelu_tanh"});
-  command.add_option("--head-size", options->head_size, "Size of a head (default 32 or 64)")
-      ->check(CLI::Range(1, 1024));
+  add_shape_options(tree, command, *options);
   command.add_option("--seconds", options->seconds, "Time for each shape (default 8)")
       ->check(CLI::Range(0.0, 3600.0));
   command.add_flag("--profile", options->profile, "Show the time of each kind of op");
-  command.add_flag("--json", options->json, "Print JSON");
+
+  auto pack = std::make_shared<PackOptions>();
+  pack->threads = 1;
+  CLI::App& together = tree.add(
+      bench, "pack",
+      {"Time several models at once on one device",
+       "Trains each model alone, then all of them side by side, and compares time and results.",
+       {{"bench pack --shapes 2x64,2x64", "one model a core"},
+        {"bench pack --device cuda --precision bf16 --shapes 6x128,12x64,2x320", "on one GPU"}}},
+      [pack](Session& session) { run_pack(*pack, session); });
+  add_shape_options(tree, together, *pack);
+  together.add_option("--steps", pack->steps, "Steps of each model (default 50)")
+      ->check(CLI::Range(1, 1000000));
 }
 
 }  // namespace fathom

@@ -113,6 +113,11 @@ class Layout {
     const auto from = static_cast<std::size_t>(from_id.index);
     const auto to = static_cast<std::size_t>(to_id.index);
     if (from == to || !is_activation(from) || !is_activation(to)) return;
+    // Other rows or types lie elsewhere in the block: threads would write what others still read.
+    if (tensors_[from].dtype != tensors_[to].dtype || tensors_[from].rows != tensors_[to].rows ||
+        tensors_[from].cols != tensors_[to].cols) {
+      return;
+    }
     Block& target = blocks_[block_of_[from]];
     if (block_of_[to] != to || block_of_[from] == to || target.bytes < blocks_[to].bytes) return;
     for (std::size_t p = 0; p < programs_.size(); ++p) {

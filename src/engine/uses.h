@@ -19,8 +19,9 @@ struct Uses {
       if (id.exists()) writes.push_back(id);
     }
   }
-  /// `to` may lie on the memory of `from` if `from` is not used later: each element of `to`
-  /// depends on no element of `from` but the one at its own place (or its own row).
+  /// `to` may lie on the memory of `from` if `from` is not used later and both have one shape and
+  /// type: each element of `to` depends on no element of `from` but the one at its own place (or
+  /// its own row).
   Uses& may_replace(TensorId from, TensorId to) {
     if (from.exists() && to.exists()) in_place.emplace_back(from, to);
     return *this;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "core/random.h"
 #include "train/run.h"
@@ -95,6 +96,74 @@ StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& o
       timing.seconds_by_op[kOpNames[model->plan.program(program)[op].index()]] += op_seconds;
     });
   }
+  return timing;
+}
+
+namespace {
+
+/// A model with its executor, ready to step.
+struct PackedModel {
+  std::unique_ptr<const model::Transformer> model;
+  std::unique_ptr<Executor> executor;
+
+  PackedModel(const model::ModelSpec& spec, const model::BuildOptions& options,
+              const Device& device)
+      : model(model::build_transformer(spec, options)),
+        executor(make_executor(model->plan, device)) {}
+
+  /// Starts anew and returns the last loss.
+  float train(std::int64_t steps) {
+    StepScalars scalars;
+    scalars.loss_scale = 1.0f / static_cast<float>(model->rows());
+    scalars.learning_rate = 1e-3f;
+    scalars.clip_norm = 1;
+    for (scalars.step = 1; scalars.step <= steps; ++scalars.step) {
+      executor->run(Program::train, scalars);
+      executor->run(Program::update, scalars);
+    }
+    return read_scalar(*executor, model->loss);
+  }
+
+  void start() {
+    model::initialise(*model, *executor, 1);
+    for (const Storage storage : {Storage::moment1, Storage::moment2}) {
+      const TensorId whole = model->plan.whole(storage);
+      executor->write(
+          whole, std::vector<float>(static_cast<std::size_t>(model->plan.tensor(whole).size())));
+    }
+    write_random_tokens(*model, *executor);
+    executor->wait();
+  }
+};
+
+}  // namespace
+
+PackTiming time_pack(const std::vector<model::ModelSpec>& specs, const model::BuildOptions& options,
+                     const Device& device, std::int64_t steps) {
+  std::vector<std::unique_ptr<PackedModel>> models;
+  for (const model::ModelSpec& spec : specs) {
+    models.push_back(std::make_unique<PackedModel>(spec, options, device));
+    models.back()->start();
+    models.back()->train(2);  // kernels loaded, graphs made
+  }
+  PackTiming timing;
+  std::vector<float> alone(models.size()), together(models.size());
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    models[i]->start();
+    const auto start = Clock::now();
+    alone[i] = models[i]->train(steps);
+    timing.alone_seconds.push_back(seconds_since(start));
+  }
+  for (const auto& model : models) model->start();
+  const auto start = Clock::now();
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < models.size(); ++i) {
+      threads.emplace_back([&, i] { together[i] = models[i]->train(steps); });
+    }
+  }
+  timing.together_seconds = seconds_since(start);
+  timing.same_bits = alone == together;
   return timing;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "engine/device.h"
 #include "model/transformer.h"
@@ -22,5 +23,15 @@ struct StepTiming {
 
 StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& options,
                       const engine::Device& device, double seconds);
+
+/// Several models on one device, first one after the other, then side by side.
+struct PackTiming {
+  std::vector<double> alone_seconds;  // of all steps of each model
+  double together_seconds = 0;        // until the last model is done
+  bool same_bits = false;             // each model's last loss is what it was alone
+};
+
+PackTiming time_pack(const std::vector<model::ModelSpec>& specs, const model::BuildOptions& options,
+                     const engine::Device& device, std::int64_t steps);
 
 }  // namespace fathom::train

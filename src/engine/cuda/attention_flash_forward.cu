@@ -206,8 +206,6 @@ void launch_forward(const FlashArgs& args, cudaStream_t stream) {
   }
   if (args.head_size <= 64) {
     if (small) return launch<ForwardTiles<64, 64, 64, 1, 4>>(args, stream);
-    if (variant == 2) return launch<ForwardTiles<64, 128, 64, 1, 2>>(args, stream);
-    if (variant == 3) return launch<ForwardTiles<64, 64, 64, 2, 4>>(args, stream);
     return launch<ForwardTiles<64, 128, 64, 2, 2>>(args, stream);
   }
   launch<ForwardTiles<128, 64, 64, 1, 2>>(args, stream);

@@ -30,8 +30,6 @@ void attention_backward(const AttentionShape& shape, const void* dy, const void*
 /// Which tile shapes the flash kernels take; -1: chosen by head size and context. For benchmarks.
 struct AttentionTuning {
   int forward = -1;
-  int dq = -1;
-  int dkv = -1;
 };
 AttentionTuning& attention_tuning();
 

@@ -42,8 +42,10 @@ struct Context {
   std::shared_ptr<Scratch> scratch;
   const DeviceScalars* scalars;  // on the device
   int multiprocessors;
-  std::function<void*(TensorId)> address;           // nullptr for a tensor that does not exist
-  std::function<const void*(TensorId)> bias_copy;   // of a bias, in bf16
+  std::function<void*(TensorId)> address;          // nullptr for a tensor that does not exist
+  std::function<const void*(TensorId)> bias_copy;  // of a bias, in bf16
+  /// The bias that a product left out of u because the activation of u adds it; may not exist.
+  std::function<TensorId(TensorId u)> late_bias;
   std::function<void(std::shared_ptr<void>)> hold;  // device memory that lives as long as the ops
   /// Calls back once all ops are bound and the scratch has its place.
   std::function<void(std::function<void()>)> when_ready;
@@ -93,9 +95,14 @@ BoundOp bind(const SquaredNorm&, const Context&);
 BoundOp bind(const AdamW&, const Context&);
 BoundOp bind(const CopyParameters&, const Context&);
 
-/// Two ops of a program as one: a product and the activation that follows it, or the product that
-/// gives an activation's gradient and the activation's backward. Empty where they do not fuse.
+/// Two ops of a program as one: where the gradient of a product's result is made, its column sums,
+/// the gradient of the product's bias, are made too. Empty where they do not fuse.
 BoundOp bind_fused(const Op& first, const Op& second, const Context& context);
+/// The two makers. `bias_sums` f32 [1, width] (+)= the column sums of du or of d_branch.
+BoundOp bind_with_sums(const ActivationBackward& op, float* bias_sums, bool accumulate,
+                       const Context& context);
+BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
+                       const Context& context);
 
 /// sums[period, width] (+)= factor * sums of x's rows n = t mod period, in a fixed order. Where x
 /// lies is asked at launch: it may be in the scratch, of which the sum uses what is behind

@@ -58,6 +58,7 @@ class CudaExecutor : public Executor {
   void* address(TensorId id) const;
   void bind_programs();
   void copy_biases();
+  TensorId late_bias(TensorId u) const;
   Slot& next_slot();
   void send_scalars(const StepScalars& scalars);
   void capture(BoundProgram& program);

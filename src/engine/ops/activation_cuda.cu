@@ -1,67 +1,146 @@
+// A thread keeps to one pack of columns and walks down the rows: the bias stays in its registers,
+// and so do the sums of its columns.
 #include "engine/cuda/cuda_ops.h"
 
 namespace fathom::engine::cuda {
 namespace {
 
+constexpr int kThreads = 256;
+
+/// The hardware's tanh is exact to 2^-11: enough for results in bf16.
+template <bool kQuick>
+__device__ inline float hyperbolic_tangent(float x) {
+  if constexpr (!kQuick) return tanhf(x);
+  float y;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 struct Value {
   float y, slope;
 };
 
-template <ActivationKind kKind>
+template <ActivationKind kKind, bool kQuick>
 __device__ inline Value evaluate(float u) {
   if constexpr (kKind == ActivationKind::relu) {
     return {fmaxf(u, 0.0f), u > 0 ? 1.0f : 0.0f};
   } else if constexpr (kKind == ActivationKind::gelu) {
     const float phi = 0.5f * (1 + erff(u * 0.70710678118654752f));
-    return {u * phi, phi + u * 0.39894228040143268f * expf(-0.5f * u * u)};
+    return {u * phi, phi + u * 0.39894228040143268f * __expf(-0.5f * u * u)};
   } else if constexpr (kKind == ActivationKind::gelu_tanh) {
     constexpr float k = 0.79788456080286536f;
-    const float t = tanhf(k * (u + 0.044715f * u * u * u));
+    const float t = hyperbolic_tangent<kQuick>(k * (u + 0.044715f * u * u * u));
     return {0.5f * u * (1 + t),
             0.5f * (1 + t) + 0.5f * u * (1 - t * t) * k * (1 + 3 * 0.044715f * u * u)};
   } else {
-    const float s = 1 / (1 + expf(-u));
+    const float s = kQuick ? __fdividef(1, 1 + __expf(-u)) : 1 / (1 + expf(-u));
     return {u * s, s * (1 + u * (1 - s))};
   }
 }
 
-/// One pack of y; `at` is the place of its gate (or of u itself) and `width` y's width.
-template <ActivationKind kKind, int V>
-__global__ void forward_kernel(Operand u, Operand y, std::int64_t packs, std::int64_t width) {
+struct Args {
+  Operand u, y;              // forward
+  Operand dy, du;            // backward
+  const float* bias;         // added to u first; or null
+  float* partial;            // column sums of du by part: [gridDim.y, width of u]; or null
+  std::int64_t rows, width;  // of y
+  bool accumulate;
+};
+
+template <int V>
+__device__ inline Pack<V> bias_pack(const Args& a, std::int64_t c) {
+  if (a.bias == nullptr) return Pack<V>{};
+  return load<V>(a.bias + c);
+}
+
+template <ActivationKind kKind, int V, bool kQuick>
+__global__ void __launch_bounds__(kThreads) forward_kernel(Args a) {
   constexpr bool kGated = kKind == ActivationKind::swiglu;
-  for (std::int64_t p = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; p < packs;
-       p += std::int64_t{gridDim.x} * blockDim.x) {
-    const std::int64_t i = p * V, at = kGated ? i / width * 2 * width + i % width : i;
-    Pack<V> value = load<V>(u, at);
-    Pack<V> other;
-    if constexpr (kGated) other = load<V>(u, at + width);
+  const std::int64_t c = (blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x) * V;
+  if (c >= a.width) return;
+  const std::int64_t stride = kGated ? 2 * a.width : a.width;
+  const Pack<V> bias = bias_pack<V>(a, c);
+  Pack<V> other_bias{};
+  if constexpr (kGated) other_bias = bias_pack<V>(a, c + a.width);
+  for (std::int64_t row = blockIdx.y * blockDim.y + threadIdx.y; row < a.rows;
+       row += std::int64_t{gridDim.y} * blockDim.y) {
+    Pack<V> value = load<V>(a.u, row * stride + c), other{};
+    if constexpr (kGated) other = load<V>(a.u, row * stride + c + a.width);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      value.v[j] = evaluate<kKind>(value.v[j]).y * (kGated ? other.v[j] : 1.0f);
+      value.v[j] = evaluate<kKind, kQuick>(value.v[j] + bias.v[j]).y;
+      if constexpr (kGated) value.v[j] *= other.v[j] + other_bias.v[j];
     }
-    store<V>(y, i, value);
+    store<V>(a.y, row * a.width + c, value);
   }
 }
 
-template <ActivationKind kKind, int V>
-__global__ void backward_kernel(Operand dy, Operand u, Operand du, std::int64_t packs,
-                                std::int64_t width, bool accumulate) {
+/// Adds up the block's rows of threads and writes one row of partial sums.
+template <int V>
+__device__ inline void put_sums(const Args& a, std::int64_t c, std::int64_t stride,
+                                const Pack<V>& sums, bool holds) {
+  __shared__ float shared[kThreads * V];
+  float* own = shared + (threadIdx.y * blockDim.x + threadIdx.x) * V;
+#pragma unroll
+  for (int j = 0; j < V; ++j) own[j] = sums.v[j];
+  __syncthreads();
+  if (threadIdx.y == 0 && holds) {
+    for (int j = 0; j < V; ++j) {
+      float sum = 0;
+      for (int y = 0; y < blockDim.y; ++y) sum += shared[(y * blockDim.x + threadIdx.x) * V + j];
+      a.partial[blockIdx.y * stride + c + j] = sum;
+    }
+  }
+  __syncthreads();
+}
+
+template <ActivationKind kKind, int V, bool kQuick>
+__global__ void __launch_bounds__(kThreads) backward_kernel(Args a) {
   constexpr bool kGated = kKind == ActivationKind::swiglu;
-  for (std::int64_t p = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x; p < packs;
-       p += std::int64_t{gridDim.x} * blockDim.x) {
-    const std::int64_t i = p * V, at = kGated ? i / width * 2 * width + i % width : i;
-    const Pack<V> d = load<V>(dy, i), first = load<V>(u, at);
-    Pack<V> d_first, d_other, other;
-    if constexpr (kGated) other = load<V>(u, at + width);
+  const std::int64_t c = (blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x) * V;
+  const bool holds = c < a.width;
+  const std::int64_t stride = kGated ? 2 * a.width : a.width;
+  Pack<V> bias{}, other_bias{}, sums{}, other_sums{};
+  if (holds) bias = bias_pack<V>(a, c);
+  if constexpr (kGated) {
+    if (holds) other_bias = bias_pack<V>(a, c + a.width);
+  }
+  for (std::int64_t row = blockIdx.y * blockDim.y + threadIdx.y; holds && row < a.rows;
+       row += std::int64_t{gridDim.y} * blockDim.y) {
+    const Pack<V> d = load<V>(a.dy, row * a.width + c), u = load<V>(a.u, row * stride + c);
+    Pack<V> du, other{}, d_other;
+    if constexpr (kGated) other = load<V>(a.u, row * stride + c + a.width);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      const Value value = evaluate<kKind>(first.v[j]);
-      d_first.v[j] = d.v[j] * value.slope * (kGated ? other.v[j] : 1.0f);
-      if constexpr (kGated) d_other.v[j] = d.v[j] * value.y;
+      const Value value = evaluate<kKind, kQuick>(u.v[j] + bias.v[j]);
+      du.v[j] = d.v[j] * value.slope;
+      if constexpr (kGated) {
+        du.v[j] *= other.v[j] + other_bias.v[j];
+        d_other.v[j] = d.v[j] * value.y;
+        other_sums.v[j] += d_other.v[j];
+      }
+      sums.v[j] += du.v[j];
     }
-    put<V>(du, at, d_first, accumulate);
-    if constexpr (kGated) put<V>(du, at + width, d_other, accumulate);
+    put<V>(a.du, row * stride + c, du, a.accumulate);
+    if constexpr (kGated) put<V>(a.du, row * stride + c + a.width, d_other, a.accumulate);
   }
+  if (a.partial == nullptr) return;
+  put_sums<V>(a, c, stride, sums, holds);
+  if constexpr (kGated) put_sums<V>(a, c + a.width, stride, other_sums, holds);
+}
+
+struct Layout {
+  dim3 grid, block;
+};
+
+Layout layout_of(const Args& args, int pack, int multiprocessors) {
+  const std::int64_t packs = args.width / pack;
+  const auto across = static_cast<unsigned>(std::min<std::int64_t>(packs, kThreads));
+  const dim3 block(across, std::max(1u, kThreads / across));
+  const auto columns = static_cast<unsigned>((packs + across - 1) / across);
+  const std::int64_t most = std::max<std::int64_t>(1, 8 * multiprocessors / columns);
+  const auto parts = std::min<std::int64_t>(most, blocks_for(args.rows, static_cast<int>(block.y)));
+  return {dim3(columns, static_cast<unsigned>(parts)), block};
 }
 
 template <class Body>
@@ -79,24 +158,55 @@ void with_kind(ActivationKind kind, const Body& body) {
 }
 
 template <class Body>
-void with_pack(std::int64_t width, const Body& body) {
-  if (width % 8 == 0) return body.template operator()<8>();
-  body.template operator()<1>();
+void with_form(const Args& args, const Body& body) {
+  const bool quick = args.u.bf16;
+  if (args.width % 8 == 0) {
+    return quick ? body.template operator()<8, true>() : body.template operator()<8, false>();
+  }
+  return quick ? body.template operator()<1, true>() : body.template operator()<1, false>();
 }
 
-int grid_of(std::int64_t packs) {
-  return std::min(132 * 32, blocks_for(packs, 256));
+int pack_of(std::int64_t width) {
+  return width % 8 == 0 ? 8 : 1;
+}
+
+Args backward_args(const ActivationBackward& op, const Context& context) {
+  const Tensor& dy = context.tensor(op.dy);
+  Args args{};
+  args.dy = context.operand(op.dy);
+  args.u = context.operand(op.u);
+  args.du = context.operand(op.du);
+  args.bias = context.floats(context.late_bias(op.u));
+  args.rows = dy.rows;
+  args.width = dy.cols;
+  args.accumulate = op.mode == GradMode::accumulate;
+  return args;
+}
+
+void launch_backward(ActivationKind kind, const Args& args, const Layout& layout,
+                     cudaStream_t stream) {
+  with_kind(kind, [&]<ActivationKind kKind>() {
+    with_form(args, [&]<int V, bool kQuick>() {
+      backward_kernel<kKind, V, kQuick><<<layout.grid, layout.block, 0, stream>>>(args);
+    });
+  });
+  check_launch("activation backward");
 }
 
 }  // namespace
 
 BoundOp bind(const Activation& op, const Context& context) {
-  const Tensor& y = context.tensor(op.y);
-  return [u = context.operand(op.u), out = context.operand(op.y), kind = op.kind, size = y.size(),
-          width = y.cols](cudaStream_t stream) {
+  Args args{};
+  args.u = context.operand(op.u);
+  args.y = context.operand(op.y);
+  args.bias = context.floats(context.late_bias(op.u));
+  args.rows = context.tensor(op.y).rows;
+  args.width = context.tensor(op.y).cols;
+  const Layout layout = layout_of(args, pack_of(args.width), context.multiprocessors);
+  return [args, layout, kind = op.kind](cudaStream_t stream) {
     with_kind(kind, [&]<ActivationKind kKind>() {
-      with_pack(width, [&]<int V>() {
-        forward_kernel<kKind, V><<<grid_of(size / V), 256, 0, stream>>>(u, out, size / V, width);
+      with_form(args, [&]<int V, bool kQuick>() {
+        forward_kernel<kKind, V, kQuick><<<layout.grid, layout.block, 0, stream>>>(args);
       });
     });
     check_launch("activation");
@@ -104,17 +214,24 @@ BoundOp bind(const Activation& op, const Context& context) {
 }
 
 BoundOp bind(const ActivationBackward& op, const Context& context) {
-  const Tensor& dy = context.tensor(op.dy);
-  return [d = context.operand(op.dy), u = context.operand(op.u), du = context.operand(op.du),
-          kind = op.kind, size = dy.size(), width = dy.cols,
-          accumulate = op.mode == GradMode::accumulate](cudaStream_t stream) {
-    with_kind(kind, [&]<ActivationKind kKind>() {
-      with_pack(width, [&]<int V>() {
-        backward_kernel<kKind, V>
-            <<<grid_of(size / V), 256, 0, stream>>>(d, u, du, size / V, width, accumulate);
-      });
-    });
-    check_launch("activation backward");
+  const Args args = backward_args(op, context);
+  const Layout layout = layout_of(args, pack_of(args.width), context.multiprocessors);
+  return [args, layout, kind = op.kind](cudaStream_t stream) {
+    launch_backward(kind, args, layout, stream);
+  };
+}
+
+BoundOp bind_with_sums(const ActivationBackward& op, float* bias_sums, bool accumulate,
+                       const Context& context) {
+  const Args bare = backward_args(op, context);
+  const Layout layout = layout_of(bare, pack_of(bare.width), context.multiprocessors);
+  const std::int64_t width = context.tensor(op.du).cols;
+  context.scratch->reserve(layout.grid.y * width * 4);
+  return [=, kind = op.kind, scratch = context.scratch](cudaStream_t stream) {
+    Args args = bare;
+    args.partial = static_cast<float*>(scratch->data());
+    launch_backward(kind, args, layout, stream);
+    reduce_parts(args.partial, layout.grid.y, width, bias_sums, 1, accumulate, stream);
   };
 }
 

@@ -1,5 +1,7 @@
-// Logits exist for a chunk of rows at a time, about as much as the cache holds; their gradient
-// exists for a group of chunks, so that its two products are long enough to be fast.
+// Logits exist for a group of rows at a time, and their gradients take their place. Inside a group
+// they are made and turned chunk by chunk, as much as the cache holds, while the two products of
+// the gradients run over the whole group: they are faster the longer they are. With bf16 products
+// the logits are bf16 too; sums and losses are f32.
 #include <map>
 
 #include "engine/cuda/cuda_ops.h"
@@ -7,8 +9,7 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr std::int64_t kLogitBytes = std::int64_t{32} << 20;
-constexpr std::int64_t kGradientBytes = std::int64_t{320} << 20;
+constexpr std::int64_t kChunkBytes = std::int64_t{320} << 20;
 constexpr std::int64_t kRowUnit = 128;  // keeps every chunk aligned
 
 std::int64_t fitting_rows(std::int64_t rows, std::int64_t bytes_per_row, std::int64_t bytes) {
@@ -17,9 +18,9 @@ std::int64_t fitting_rows(std::int64_t rows, std::int64_t bytes_per_row, std::in
 }
 
 struct LossArgs {
-  float* logits;  // bare products times scale; f32 gradients take their place
+  Operand logits;  // bare products times scale; their gradients take their place
   const float* bias;
-  Operand dz;  // absent: losses only
+  bool gradients;
   const std::int32_t* targets;
   float* losses;
   const DeviceScalars* scalars;
@@ -37,60 +38,100 @@ __device__ inline TopAndSum joined(TopAndSum a, TopAndSum b) {
   return {top, a.sum * __expf(a.top - top) + b.sum * __expf(b.top - top)};
 }
 
-/// Block: one row.
 template <int V>
-__global__ void loss_kernel(LossArgs a) {
-  __shared__ TopAndSum shared[33];
-  const std::int64_t row = blockIdx.x;
-  float* logits = a.logits + row * a.classes;
-  const int target = a.targets[row], lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const auto read = [&](std::int64_t c) {
-    Pack<V> z = load<V>(logits + c);
-    if (a.bias != nullptr) {
-      const Pack<V> bias = load<V>(a.bias + c);
+__device__ inline Pack<V> logit_pack(const LossArgs& a, std::int64_t row, std::int64_t c) {
+  Pack<V> z = load<V>(a.logits, row * a.classes + c);
+  if (a.bias != nullptr) {
+    const Pack<V> bias = load<V>(a.bias + c);
 #pragma unroll
-      for (int j = 0; j < V; ++j) z.v[j] += bias.v[j];
-    }
-    return z;
-  };
-  TopAndSum own{-INFINITY, 0};
-  for (std::int64_t c = threadIdx.x * V; c < a.classes; c += blockDim.x * V) {
-    const Pack<V> z = read(c);
-    float top = z.v[0], sum = 0;
-#pragma unroll
-    for (int j = 1; j < V; ++j) top = fmaxf(top, z.v[j]);
-#pragma unroll
-    for (int j = 0; j < V; ++j) sum += __expf(z.v[j] - top);
-    own = joined(own, {top, sum});
+    for (int j = 0; j < V; ++j) z.v[j] += bias.v[j];
   }
+  return z;
+}
+
+/// The block's row: its largest logit and sum, known to all threads.
+__device__ inline TopAndSum over_block(TopAndSum own) {
+  __shared__ TopAndSum shared[32];
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) {
     own = joined(own, {__shfl_xor_sync(0xffffffffu, own.top, offset),
                        __shfl_xor_sync(0xffffffffu, own.sum, offset)});
   }
-  if (lane == 0) shared[warp] = own;
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = own;
   __syncthreads();
   TopAndSum all = shared[0];
   for (int w = 1; w < blockDim.x / 32; ++w) all = joined(all, shared[w]);
-  const bool counts = target >= 0;
-  if (threadIdx.x == 0) {
-    float z = counts ? logits[target] : 0;
-    if (counts && a.bias != nullptr) z += a.bias[target];
-    a.losses[row] = counts ? all.top + logf(all.sum) - z : 0.0f;
+  return all;
+}
+
+/// Block: one row. N > 0: a thread keeps its N packs in registers; N = 0: it reads them twice.
+template <int V, int N>
+__global__ void loss_kernel(LossArgs a) {
+  const std::int64_t row = blockIdx.x;
+  const int target = a.targets[row];
+  const int across = V * static_cast<int>(blockDim.x);
+  const int steps = N > 0 ? N : static_cast<int>((a.classes + across - 1) / across);
+  Pack<V> kept[N > 0 ? N : 1];
+  TopAndSum own{-INFINITY, 0};
+  float hit = 0;  // the target's logit, in the thread that holds it
+  bool is_hit = false;
+#pragma unroll
+  for (int k = 0; k < steps; ++k) {
+    const std::int64_t c = (threadIdx.x + std::int64_t{k} * blockDim.x) * V;
+    if (c >= a.classes) continue;
+    const Pack<V> z = logit_pack<V>(a, row, c);
+    if constexpr (N > 0) kept[k] = z;
+    float top = z.v[0], sum = 0;
+#pragma unroll
+    for (int j = 1; j < V; ++j) top = fmaxf(top, z.v[j]);
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      sum += __expf(z.v[j] - top);
+      if (c + j == target) hit = z.v[j], is_hit = true;
+    }
+    own = joined(own, {top, sum});
   }
-  if (!a.dz) return;
-  __syncthreads();  // the target's logit is read before its place is taken
+  const TopAndSum all = over_block(own);
+  const bool counts = target >= 0;
+  if (is_hit) a.losses[row] = all.top + logf(all.sum) - hit;
+  if (!counts && threadIdx.x == 0) a.losses[row] = 0;
+  if (!a.gradients) return;
   const float factor = counts ? a.scale * a.scalars->loss_scale : 0.0f;
   const float inverse = 1 / all.sum;
-  for (std::int64_t c = threadIdx.x * V; c < a.classes; c += blockDim.x * V) {
-    Pack<V> z = read(c);
+#pragma unroll
+  for (int k = 0; k < steps; ++k) {
+    const std::int64_t c = (threadIdx.x + std::int64_t{k} * blockDim.x) * V;
+    if (c >= a.classes) continue;
+    Pack<V> z;
+    if constexpr (N > 0) {
+      z = kept[k];
+    } else {
+      z = logit_pack<V>(a, row, c);
+    }
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float p = __expf(z.v[j] - all.top) * inverse;
       z.v[j] = factor * (p - (c + j == target ? 1.0f : 0.0f));
     }
-    store<V>(a.dz, row * a.classes + c, z);
+    store<V>(a.logits, row * a.classes + c, z);
   }
+}
+
+void launch_loss(const LossArgs& args, std::int64_t rows, cudaStream_t stream) {
+  const auto grid = static_cast<unsigned>(rows);
+  const std::int64_t packs = args.classes / 8;
+  if (args.classes % 8 != 0) {
+    loss_kernel<1, 0><<<grid, 256, 0, stream>>>(args);
+  } else if (packs <= 128) {
+    loss_kernel<8, 1><<<grid, 128, 0, stream>>>(args);
+  } else if (packs <= 256) {
+    loss_kernel<8, 2><<<grid, 128, 0, stream>>>(args);
+  } else if (packs <= 512) {
+    loss_kernel<8, 2><<<grid, 256, 0, stream>>>(args);
+  } else {
+    loss_kernel<8, 0><<<grid, 512, 0, stream>>>(args);
+  }
+  check_launch("head loss");
 }
 
 /// loss = loss_scale * sum of losses, in double, by one block.
@@ -113,42 +154,37 @@ class ChunkedHead {
         classes_(context.tensor(op.weight).rows),
         op_(op),
         gradients_(op.dx.exists() || op.d_weight.exists() || op.d_bias.exists()) {
-    // f32 gradients take the logits' place, so there a chunk is a group.
-    const bool separate = gradients_ && type_ == DType::bf16;
-    chunk_ = fitting_rows(rows_, classes_ * 4, kLogitBytes);
-    group_ = separate ? fitting_rows(rows_, classes_ * 2, kGradientBytes) : chunk_;
-    if (group_ < rows_) group_ = group_ / chunk_ * chunk_;
-    logit_bytes_ = chunk_ * classes_ * 4;
-    const std::int64_t gradient_bytes = separate ? group_ * classes_ * 2 : 0;
-    context.scratch->reserve(logit_bytes_ + gradient_bytes);
-    for (std::int64_t first = 0; op.d_bias.exists() && first < rows_; first += group_) {
-      const std::int64_t count = std::min(group_, rows_ - first);
+    const std::int64_t row_bytes = classes_ * bytes_of(type_);
+    chunk_ = fitting_rows(rows_, row_bytes, kChunkBytes);
+    const std::int64_t logit_bytes = (chunk_ * row_bytes + 255) / 256 * 256;
+    context.scratch->reserve(logit_bytes);
+    for (std::int64_t first = 0; op.d_bias.exists() && first < rows_; first += chunk_) {
+      const std::int64_t count = std::min(chunk_, rows_ - first);
       const bool adds = first > 0 || op.d_bias_mode == GradMode::accumulate;
       bias_sums_[{first > 0, count}] = bind_period_sum(
-          context, [this] { return gradient(0); }, context.floats(op.d_bias), count, classes_, 1,
-          1 / op.scale, adds ? GradMode::accumulate : GradMode::overwrite,
-          logit_bytes_ + gradient_bytes);
+          context, [this] { return logits(); }, context.floats(op.d_bias), count, classes_, 1,
+          1 / op.scale, adds ? GradMode::accumulate : GradMode::overwrite, logit_bytes);
     }
   }
 
   /// Plans every product the run will ask for, once the scratch has its place.
   void prepare() {
-    for (std::int64_t first = 0; first < rows_; first += group_) {
-      const std::int64_t count = std::min(group_, rows_ - first);
-      for (std::int64_t row = first; row < first + count; row += chunk_) {
-        logits_product(row, std::min(chunk_, first + count - row));
-      }
+    for (std::int64_t first = 0; first < rows_; first += chunk_) {
+      const std::int64_t count = std::min(chunk_, rows_ - first);
+      logits_product(first, count);
       if (op_.dx.exists()) input_product(first, count);
       if (op_.d_weight.exists()) weight_product(first, count);
     }
   }
 
   void run(cudaStream_t stream) {
-    for (std::int64_t first = 0; first < rows_; first += group_) {
-      const std::int64_t count = std::min(group_, rows_ - first);
-      for (std::int64_t row = first; row < first + count; row += chunk_) {
-        run_chunk(row, std::min(chunk_, first + count - row), row - first, stream);
-      }
+    for (std::int64_t first = 0; first < rows_; first += chunk_) {
+      const std::int64_t count = std::min(chunk_, rows_ - first);
+      logits_product(first, count)(stream);
+      launch_loss(
+          {logits(), context_.floats(op_.bias), gradients_, context_.tokens(op_.targets) + first,
+           context_.floats(op_.losses) + first, context_.scalars, classes_, op_.scale},
+          count, stream);
       run_gradients(first, count, stream);
     }
     total_kernel<<<1, 1024, 0, stream>>>(context_.floats(op_.losses), rows_, context_.scalars,
@@ -161,45 +197,22 @@ class ChunkedHead {
     const Tensor& tensor = context_.tensor(id);
     return static_cast<char*>(context_.address(id)) + row * tensor.cols * bytes_of(tensor.dtype);
   }
-  char* logits() const { return static_cast<char*>(context_.scratch->data()); }
-  Operand gradient(std::int64_t row_of_group) const {
-    if (type_ == DType::f32) return {logits(), false};
-    return {logits() + logit_bytes_ + row_of_group * classes_ * 2, true};
-  }
-
-  void run_chunk(std::int64_t row, std::int64_t count, std::int64_t row_of_group,
-                 cudaStream_t stream) {
-    logits_product(row, count)(stream);
-    const LossArgs args{reinterpret_cast<float*>(logits()),
-                        context_.floats(op_.bias),
-                        gradients_ ? gradient(row_of_group) : Operand{},
-                        context_.tokens(op_.targets) + row,
-                        context_.floats(op_.losses) + row,
-                        context_.scalars,
-                        classes_,
-                        op_.scale};
-    const auto grid = static_cast<unsigned>(count);
-    if (classes_ % 4 == 0) {
-      loss_kernel<4><<<grid, classes_ <= 2048 ? 128 : 256, 0, stream>>>(args);
-    } else {
-      loss_kernel<1><<<grid, 256, 0, stream>>>(args);
-    }
-    check_launch("head loss");
-  }
+  Operand logits() const { return {context_.scratch->data(), type_ == DType::bf16}; }
 
   BoundOp bound(const ProductSpec& spec, const ProductOperands& operands) const {
     return [product = context_.products.get(spec, operands), operands](cudaStream_t stream) {
       product->run(operands, stream);
     };
   }
-  BoundOp logits_product(std::int64_t row, std::int64_t count) const {
+  BoundOp logits_product(std::int64_t first, std::int64_t count) const {
     return bound({.m = count,
                   .n = classes_,
                   .k = width_,
                   .transpose_b = true,
                   .input = type_,
+                  .result = type_,
                   .alpha = op_.scale},
-                 {at_row(op_.x, row), context_.address(op_.weight), logits()});
+                 {at_row(op_.x, first), context_.address(op_.weight), logits().data});
   }
   BoundOp input_product(std::int64_t first, std::int64_t count) const {
     return bound({.m = count,
@@ -208,7 +221,7 @@ class ChunkedHead {
                   .input = type_,
                   .result = context_.tensor(op_.dx).dtype,
                   .accumulate = op_.dx_mode == GradMode::accumulate},
-                 {gradient(0).data, context_.address(op_.weight), at_row(op_.dx, first)});
+                 {logits().data, context_.address(op_.weight), at_row(op_.dx, first)});
   }
   BoundOp weight_product(std::int64_t first, std::int64_t count) const {
     return bound({.m = classes_,
@@ -217,7 +230,7 @@ class ChunkedHead {
                   .transpose_a = true,
                   .input = type_,
                   .accumulate = first > 0 || op_.d_weight_mode == GradMode::accumulate},
-                 {gradient(0).data, at_row(op_.x, first), context_.address(op_.d_weight)});
+                 {logits().data, at_row(op_.x, first), context_.address(op_.d_weight)});
   }
 
   void run_gradients(std::int64_t first, std::int64_t count, cudaStream_t stream) {
@@ -228,7 +241,7 @@ class ChunkedHead {
 
   Context context_;
   DType type_;
-  std::int64_t rows_, width_, classes_, chunk_ = 0, group_ = 0, logit_bytes_ = 0;
+  std::int64_t rows_, width_, classes_, chunk_ = 0;
   HeadLossBackward op_;
   bool gradients_;
   std::map<std::pair<bool, std::int64_t>, BoundOp> bias_sums_;  // by (adds to earlier ones, rows)

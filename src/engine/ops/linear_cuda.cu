@@ -60,26 +60,18 @@ BoundOp bind_plain(const Linear& op, const Context& context) {
   };
 }
 
-/// dW and db: together where cuBLAS offers it, else one after the other.
+/// cuBLAS offers db beside dW, at three times the price of the product (bench/cuda_products.cu).
 BoundOp bind_weight_gradient(const LinearBackward& op, const Context& context) {
   const Tensor& x = context.tensor(op.x);
   const std::int64_t outs = context.tensor(op.weight).rows;
-  ProductSpec spec{.m = outs,
-                   .n = x.cols,
-                   .k = x.rows,
-                   .transpose_a = true,
-                   .input = x.dtype,
-                   .accumulate = op.d_weight_mode == GradMode::accumulate};
-  ProductOperands operands{context.address(op.dy), context.address(op.x),
-                           context.address(op.d_weight)};
-  const bool overwrites = !spec.accumulate && op.d_bias_mode == GradMode::overwrite;
-  if (op.d_weight.exists() && op.d_bias.exists() && overwrites && x.dtype == DType::bf16) {
-    ProductSpec both = spec;
-    ProductOperands with_bias = operands;
-    both.epilogue = Epilogue::bias_gradient;
-    with_bias.extra = context.address(op.d_bias);
-    if (auto product = context.products.get(both, with_bias)) return bound(product, with_bias);
-  }
+  const ProductSpec spec{.m = outs,
+                         .n = x.cols,
+                         .k = x.rows,
+                         .transpose_a = true,
+                         .input = x.dtype,
+                         .accumulate = op.d_weight_mode == GradMode::accumulate};
+  const ProductOperands operands{context.address(op.dy), context.address(op.x),
+                                 context.address(op.d_weight)};
   BoundOp weight, bias;
   if (op.d_weight.exists()) weight = bound(context.products.get(spec, operands), operands);
   if (op.d_bias.exists()) {
@@ -92,48 +84,14 @@ BoundOp bind_weight_gradient(const LinearBackward& op, const Context& context) {
   };
 }
 
-/// A product and the tanh form of GELU that follows it, in one pass.
-BoundOp bind_with_activation(const Linear& linear, const Activation& activation,
-                             const Context& context) {
-  if (activation.u != linear.y || activation.kind != ActivationKind::gelu_tanh ||
-      !linear.bias.exists() || context.tensor(linear.y).dtype != DType::bf16) {
-    return {};
-  }
-  ProductSpec spec = forward_spec(linear, context);
-  ProductOperands operands{context.address(linear.x), context.address(linear.weight),
-                           context.address(activation.y), bias_for(linear, context),
-                           context.address(linear.y)};
-  const bool kept = operands.aux != operands.c;  // evaluation does not need z again
-  spec.epilogue = kept ? Epilogue::gelu_aux_bias : Epilogue::gelu_bias;
-  if (!kept) operands.aux = nullptr;
-  const auto product = context.products.get(spec, operands);
-  return product ? bound(product, operands) : BoundOp{};
-}
-
-BoundOp bind_with_activation_gradient(const LinearBackward& linear,
-                                      const ActivationBackward& activation,
-                                      const Context& context) {
-  if (!linear.dx.exists() || activation.dy != linear.dx || linear.dx_mode != GradMode::overwrite ||
-      activation.mode != GradMode::overwrite || activation.kind != ActivationKind::gelu_tanh ||
-      context.tensor(linear.dx).dtype != DType::bf16) {
-    return {};
-  }
-  ProductSpec spec = input_gradient_spec(linear, context);
-  spec.epilogue = Epilogue::gelu_gradient;
-  const ProductOperands operands{context.address(linear.dy), context.address(linear.weight),
-                                 context.address(activation.du), nullptr,
-                                 context.address(activation.u)};
-  const auto product = context.products.get(spec, operands);
-  if (!product) return {};
-  return [weight = bind_weight_gradient(linear, context), product, operands](cudaStream_t stream) {
-    weight(stream);
-    product->run(operands, stream);
-  };
-}
-
 }  // namespace
 
 BoundOp bind(const Linear& op, const Context& context) {
+  if (op.bias.exists() && context.late_bias(op.y) == op.bias) {
+    Linear bare = op;
+    bare.bias = {};
+    return bind_plain(bare, context);
+  }
   if (op.bias.exists()) {
     ProductSpec spec = forward_spec(op, context);
     spec.epilogue = Epilogue::bias;
@@ -157,15 +115,25 @@ BoundOp bind(const LinearBackward& op, const Context& context) {
 }
 
 BoundOp bind_fused(const Op& first, const Op& second, const Context& context) {
-  if (const auto* linear = std::get_if<Linear>(&first)) {
-    const auto* activation = std::get_if<Activation>(&second);
-    return activation ? bind_with_activation(*linear, *activation, context) : BoundOp{};
+  const auto* linear = std::get_if<LinearBackward>(&second);
+  if (linear == nullptr || !linear->d_bias.exists()) return {};
+  float* sums = context.floats(linear->d_bias);
+  const bool accumulate = linear->d_bias_mode == GradMode::accumulate;
+  BoundOp maker;
+  if (const auto* activation = std::get_if<ActivationBackward>(&first)) {
+    if (activation->du != linear->dy || activation->mode != GradMode::overwrite) return {};
+    maker = bind_with_sums(*activation, sums, accumulate, context);
+  } else if (const auto* norm = std::get_if<NormBackward>(&first)) {
+    if (norm->d_branch != linear->dy || norm->d_branch_mode != GradMode::overwrite) return {};
+    maker = bind_with_sums(*norm, sums, accumulate, context);
   }
-  if (const auto* linear = std::get_if<LinearBackward>(&first)) {
-    const auto* activation = std::get_if<ActivationBackward>(&second);
-    return activation ? bind_with_activation_gradient(*linear, *activation, context) : BoundOp{};
-  }
-  return {};
+  if (!maker) return {};
+  LinearBackward without_bias = *linear;
+  without_bias.d_bias = {};
+  return [maker, rest = bind(without_bias, context)](cudaStream_t stream) {
+    maker(stream);
+    rest(stream);
+  };
 }
 
 }  // namespace fathom::engine::cuda

@@ -21,7 +21,7 @@ struct Backward {
   Operand dy, incoming, r, dx, d_branch;
   const float* stats;
   const float* gain;
-  float* partial;  // [blocks, 2, width]: sums of dy h and of dy
+  float* partial;  // [blocks, sums, width]: sums of dy h, of dy and of d_branch
   std::int64_t rows, width;
   float stream_scale, branch_scale;
   bool rms, accumulate_dx, accumulate_branch;
@@ -76,37 +76,47 @@ __global__ void __launch_bounds__(32 * kWarps) forward_kernel(Forward a) {
   }
 }
 
-template <int N>
+/// The sums of kSums quantities over the rows: dy h, dy and, if asked for, d_branch.
+template <int N, int kSums>
 __global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
   __shared__ float shared[kWarps][128];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const float width = static_cast<float>(a.width);
-  Pack<4> gain[N], gain_sum[N], bias_sum[N];
+  Pack<4> sums[kSums][N];
 #pragma unroll
-  for (int k = 0; k < N; ++k) {
-    const std::int64_t c = 4 * (lane + 32 * k);
-    gain[k] = gain_sum[k] = bias_sum[k] = {};
-    if (c < a.width) gain[k] = load<4>(a.gain + c);
+  for (int q = 0; q < kSums; ++q) {
+#pragma unroll
+    for (int k = 0; k < N; ++k) sums[q][k] = {};
   }
   for (std::int64_t row = blockIdx.x * std::int64_t{kWarps} + warp; row < a.rows;
        row += std::int64_t{gridDim.x} * kWarps) {
     const std::int64_t base = row * a.width;
     const float2 stats = *reinterpret_cast<const float2*>(a.stats + 2 * row);
-    Pack<4> h[N], g[N];
+    // Everything the row needs is asked for before the first number is used.
+    Pack<4> h[N], g[N], dr[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const std::int64_t c = 4 * (lane + 32 * k);
+      h[k] = g[k] = dr[k] = {};
+      if (c >= a.width) continue;
+      h[k] = load<4>(a.r, base + c);
+      g[k] = load<4>(a.dy, base + c);
+      if (a.incoming) dr[k] = load<4>(a.incoming, base + c);
+    }
     float sum_g = 0, sum_gh = 0;
 #pragma unroll
     for (int k = 0; k < N; ++k) {
       const std::int64_t c = 4 * (lane + 32 * k);
-      h[k] = g[k] = {};
       if (c >= a.width) continue;
-      h[k] = load<4>(a.r, base + c);
-      g[k] = load<4>(a.dy, base + c);
+      const Pack<4> gain = load<4>(a.gain + c);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         h[k].v[j] = (h[k].v[j] - stats.x) * stats.y;
-        gain_sum[k].v[j] += g[k].v[j] * h[k].v[j];
-        bias_sum[k].v[j] += g[k].v[j];
-        g[k].v[j] *= gain[k].v[j];
+        if constexpr (kSums > 0) {
+          sums[0][k].v[j] += g[k].v[j] * h[k].v[j];
+          sums[1][k].v[j] += g[k].v[j];
+        }
+        g[k].v[j] *= gain.v[j];
         sum_g += g[k].v[j];
         sum_gh += g[k].v[j] * h[k].v[j];
       }
@@ -117,36 +127,38 @@ __global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
     for (int k = 0; k < N; ++k) {
       const std::int64_t c = 4 * (lane + 32 * k);
       if (c >= a.width) continue;
-      Pack<4> dr{}, scaled;
-      if (a.incoming) dr = load<4>(a.incoming, base + c);
+      Pack<4> scaled;
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        dr.v[j] += stats.y * (g[k].v[j] - mean_g - h[k].v[j] * mean_gh);
+        dr[k].v[j] += stats.y * (g[k].v[j] - mean_g - h[k].v[j] * mean_gh);
       }
       if (a.d_branch) {
 #pragma unroll
-        for (int j = 0; j < 4; ++j) scaled.v[j] = a.branch_scale * dr.v[j];
+        for (int j = 0; j < 4; ++j) {
+          scaled.v[j] = a.branch_scale * dr[k].v[j];
+          if constexpr (kSums == 3) sums[2][k].v[j] += scaled.v[j];
+        }
         put<4>(a.d_branch, base + c, scaled, a.accumulate_branch);
       }
       if (a.dx) {
 #pragma unroll
-        for (int j = 0; j < 4; ++j) scaled.v[j] = a.stream_scale * dr.v[j];
+        for (int j = 0; j < 4; ++j) scaled.v[j] = a.stream_scale * dr[k].v[j];
         put<4>(a.dx, base + c, scaled, a.accumulate_dx);
       }
     }
   }
-  if (a.partial == nullptr) return;
   // Over the block's warps, pack by pack, in the order of the warps.
-  for (int which = 0; which < 2; ++which) {
+#pragma unroll
+  for (int q = 0; q < kSums; ++q) {
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      store<4>(&shared[warp][4 * lane], which == 0 ? gain_sum[k] : bias_sum[k]);
+      store<4>(&shared[warp][4 * lane], sums[q][k]);
       __syncthreads();
       const std::int64_t c = 128 * k + threadIdx.x;
       if (threadIdx.x < 128 && c < a.width) {
         float sum = 0;
         for (int w = 0; w < kWarps; ++w) sum += shared[w][threadIdx.x];
-        a.partial[(2 * blockIdx.x + which) * a.width + c] = sum;
+        a.partial[(kSums * blockIdx.x + q) * a.width + c] = sum;
       }
       __syncthreads();
     }
@@ -212,26 +224,31 @@ __global__ void backward_any_kernel(Backward a) {
   }
 }
 
-/// sums over parts of the two rows of partial [parts, 2, width].
-__global__ void reduce_kernel(const float* partial, std::int64_t parts, std::int64_t width,
-                              float* d_gain, float* d_bias, bool accumulate_gain,
-                              bool accumulate_bias) {
+struct Sums {
+  float* target[3];  // d_gain, d_bias, the gradient of the branch's bias; or null
+  bool accumulate[3];
+};
+
+/// Sums over the parts of partial [parts, count, width]; blockIdx.y says which of the count.
+__global__ void reduce_kernel(const float* partial, std::int64_t parts, int count,
+                              std::int64_t width, Sums sums) {
   __shared__ float shared[32][33];
-  float* target = blockIdx.y == 0 ? d_gain : d_bias;
+  const int which = blockIdx.y;
+  float* target = sums.target[which];
   if (target == nullptr) return;
   const std::int64_t c = blockIdx.x * 32 + threadIdx.x;
   float sum = 0;
   if (c < width) {
+#pragma unroll 8
     for (std::int64_t p = threadIdx.y; p < parts; p += 32) {
-      sum += partial[(2 * p + blockIdx.y) * width + c];
+      sum += partial[(count * p + which) * width + c];
     }
   }
   shared[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y != 0 || c >= width) return;
   for (int y = 1; y < 32; ++y) sum += shared[y][threadIdx.x];
-  const bool accumulate = blockIdx.y == 0 ? accumulate_gain : accumulate_bias;
-  target[c] = accumulate ? target[c] + sum : sum;
+  target[c] = sums.accumulate[which] ? target[c] + sum : sum;
 }
 
 constexpr std::int64_t kWidest = 2048;
@@ -278,47 +295,74 @@ BoundOp bind(const Norm& op, const Context& context) {
   };
 }
 
-BoundOp bind(const NormBackward& op, const Context& context) {
+namespace {
+
+bool fits_registers(std::int64_t width) {
+  return width % 4 == 0 && width <= kWidest;
+}
+
+BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulate_branch_sums,
+                      const Context& context) {
   const Tensor& r = context.tensor(op.r);
-  Backward args{context.operand(op.dy),
-                context.operand(op.incoming),
-                context.operand(op.r),
-                context.operand(op.dx),
-                context.operand(op.d_branch),
-                context.floats(op.stats),
-                context.floats(op.gain),
-                nullptr,
-                r.rows,
-                r.cols,
-                op.stream_scale,
-                op.branch_scale,
-                op.kind == NormKind::rms,
-                op.dx_mode == GradMode::accumulate,
-                op.d_branch_mode == GradMode::accumulate};
-  const bool held = r.cols % 4 == 0 && r.cols <= kWidest;
-  const std::int64_t most = std::int64_t{context.multiprocessors} * (r.cols <= 512 ? 4 : 2);
+  const Backward bare{context.operand(op.dy),
+                      context.operand(op.incoming),
+                      context.operand(op.r),
+                      context.operand(op.dx),
+                      context.operand(op.d_branch),
+                      context.floats(op.stats),
+                      context.floats(op.gain),
+                      nullptr,
+                      r.rows,
+                      r.cols,
+                      op.stream_scale,
+                      op.branch_scale,
+                      op.kind == NormKind::rms,
+                      op.dx_mode == GradMode::accumulate,
+                      op.d_branch_mode == GradMode::accumulate};
+  const Sums sums{{context.floats(op.d_gain), context.floats(op.d_bias), branch_sums},
+                  {op.d_gain_mode == GradMode::accumulate, op.d_bias_mode == GradMode::accumulate,
+                   accumulate_branch_sums}};
+  const bool held = fits_registers(r.cols);
+  const std::int64_t most = std::int64_t{context.multiprocessors} * (r.cols <= 256 ? 4 : 2);
   const std::int64_t blocks =
       held ? std::min<std::int64_t>(most, blocks_for(r.rows, kWarps)) : r.rows;
-  const bool sums = op.d_gain.exists() || op.d_bias.exists();
-  if (sums) context.scratch->reserve(blocks * 2 * r.cols * 4);
-  return [args, held, blocks, sums, scratch = context.scratch, d_gain = context.floats(op.d_gain),
-          d_bias = context.floats(op.d_bias), op](cudaStream_t stream) mutable {
-    if (sums) args.partial = static_cast<float*>(scratch->data());
-    if (held) {
-      with_packs(args.width, [&]<int N>() {
-        backward_kernel<N><<<static_cast<unsigned>(blocks), 32 * kWarps, 0, stream>>>(args);
-      });
+  const int count = branch_sums ? 3 : 2;
+  context.scratch->reserve(blocks * count * r.cols * 4);
+  return [=, scratch = context.scratch](cudaStream_t stream) {
+    Backward args = bare;
+    args.partial = static_cast<float*>(scratch->data());
+    const auto grid = static_cast<unsigned>(blocks);
+    if (!held) {
+      backward_any_kernel<<<grid, 256, 0, stream>>>(args);
     } else {
-      backward_any_kernel<<<static_cast<unsigned>(blocks), 256, 0, stream>>>(args);
+      with_packs(args.width, [&]<int N>() {
+        if (count == 3) {
+          backward_kernel<N, 3><<<grid, 32 * kWarps, 0, stream>>>(args);
+        } else {
+          backward_kernel<N, 2><<<grid, 32 * kWarps, 0, stream>>>(args);
+        }
+      });
     }
+    const dim3 columns(static_cast<unsigned>(blocks_for(args.width, 32)),
+                       static_cast<unsigned>(count));
+    reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(args.partial, blocks, count, args.width,
+                                                        sums);
     check_launch("norm backward");
-    if (!sums) return;
-    const dim3 grid(static_cast<unsigned>(blocks_for(args.width, 32)), 2);
-    reduce_kernel<<<grid, dim3(32, 32), 0, stream>>>(args.partial, blocks, args.width, d_gain,
-                                                     d_bias, op.d_gain_mode == GradMode::accumulate,
-                                                     op.d_bias_mode == GradMode::accumulate);
-    check_launch("norm sums");
   };
+}
+
+}  // namespace
+
+BoundOp bind(const NormBackward& op, const Context& context) {
+  return bind_backward(op, nullptr, false, context);
+}
+
+BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
+                       const Context& context) {
+  // Wider rows have no registers left for a third sum.
+  const std::int64_t width = context.tensor(op.r).cols;
+  if (!fits_registers(width) || width > 512) return {};
+  return bind_backward(op, bias_sums, accumulate, context);
 }
 
 }  // namespace fathom::engine::cuda

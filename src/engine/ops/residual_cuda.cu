@@ -56,16 +56,17 @@ __global__ void period_sum_kernel(Operand x, float* sums, std::int64_t rows, std
 
 __global__ void reduce_parts_kernel(const float* partial, std::int64_t parts, std::int64_t width,
                                     float* sums, float factor, bool accumulate) {
-  __shared__ float shared[8][33];
+  __shared__ float shared[32][33];
   const std::int64_t c = blockIdx.x * 32 + threadIdx.x;
   float sum = 0;
   if (c < width) {
-    for (std::int64_t p = threadIdx.y; p < parts; p += 8) sum += partial[p * width + c];
+#pragma unroll 8
+    for (std::int64_t p = threadIdx.y; p < parts; p += 32) sum += partial[p * width + c];
   }
   shared[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y != 0 || c >= width) return;
-  for (int y = 1; y < 8; ++y) sum += shared[y][threadIdx.x];
+  for (int y = 1; y < 32; ++y) sum += shared[y][threadIdx.x];
   sum *= factor;
   sums[c] = accumulate ? sums[c] + sum : sum;
 }
@@ -74,8 +75,8 @@ __global__ void reduce_parts_kernel(const float* partial, std::int64_t parts, st
 
 void reduce_parts(const float* partial, std::int64_t parts, std::int64_t width, float* sums,
                   float factor, bool accumulate, cudaStream_t stream) {
-  reduce_parts_kernel<<<blocks_for(width, 32), dim3(32, 8), 0, stream>>>(partial, parts, width,
-                                                                         sums, factor, accumulate);
+  reduce_parts_kernel<<<blocks_for(width, 32), dim3(32, 32), 0, stream>>>(partial, parts, width,
+                                                                          sums, factor, accumulate);
   check_launch("reduction");
 }
 
