@@ -16,6 +16,7 @@ void add_data_command(CommandTree& tree);
 void add_rank_command(CommandTree& tree);
 void add_rank_table_command(CommandTree& tree, CLI::App& parent);
 void add_train_command(CommandTree& tree);
+void add_study_command(CommandTree& tree);
 void add_bench_command(CommandTree& tree);
 void add_doctor_command(CommandTree& tree);
 void add_eval_command(CommandTree& tree);

@@ -1,0 +1,37 @@
+# fathom_web_page(OUTPUT)
+#
+# Builds web/ into one HTML template at OUTPUT: packages by `npm ci` (pinned by web/package-lock.json,
+# no install scripts) and a bundle by esbuild. Without tests the packages that only tests need are
+# left out. The packages stay in web/node_modules, shared by all build folders.
+find_program(NODE_PROGRAM NAMES node nodejs REQUIRED)
+find_program(NPM_PROGRAM npm REQUIRED)
+set(FATHOM_WEB_DIR ${CMAKE_SOURCE_DIR}/web)
+if(FATHOM_TESTS)
+  set(FATHOM_WEB_STAMP ${FATHOM_WEB_DIR}/node_modules/.installed-with-tests)
+else()
+  set(FATHOM_WEB_STAMP ${FATHOM_WEB_DIR}/node_modules/.installed)
+endif()
+
+function(fathom_web_page output)
+  set(omit "")
+  if(NOT FATHOM_TESTS)
+    set(omit --omit=dev)
+  endif()
+  add_custom_command(
+    OUTPUT ${FATHOM_WEB_STAMP}
+    COMMAND ${NPM_PROGRAM} ci --ignore-scripts --loglevel=error ${omit}
+    COMMAND ${CMAKE_COMMAND} -E touch ${FATHOM_WEB_STAMP}
+    DEPENDS ${FATHOM_WEB_DIR}/package.json ${FATHOM_WEB_DIR}/package-lock.json
+    WORKING_DIRECTORY ${FATHOM_WEB_DIR}
+    COMMENT "Fetching the packages of web/"
+    VERBATIM)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS
+    ${FATHOM_WEB_DIR}/src/*.ts ${FATHOM_WEB_DIR}/src/*.css ${FATHOM_WEB_DIR}/src/*.html)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${NODE_PROGRAM} ${FATHOM_WEB_DIR}/build.mjs ${output}
+    DEPENDS ${FATHOM_WEB_STAMP} ${FATHOM_WEB_DIR}/build.mjs ${sources}
+    WORKING_DIRECTORY ${FATHOM_WEB_DIR}
+    COMMENT "Bundling the report page"
+    VERBATIM)
+endfunction()

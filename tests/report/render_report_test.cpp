@@ -1,0 +1,109 @@
+#include "report/render_report.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "scratch_folder.h"
+
+namespace fathom::report {
+namespace {
+
+const std::string kSmallest = R"({"schema":"fathom.report/1","title":"A study"})";
+
+/// What stands between the tags of the data element.
+std::string embedded_document(const std::string& page) {
+  const std::string open = "<script type=\"application/json\" id=\"fathom-document\">";
+  const std::size_t from = page.find(open);
+  if (from == page.npos) return "no data element";
+  const std::size_t start = from + open.size();
+  return page.substr(start, page.find("</script>", start) - start);
+}
+
+std::string title_of(const std::string& page) {
+  const std::size_t start = page.find("<title>") + 7;
+  return page.substr(start, page.find("</title>") - start);
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(RenderReport, PutsTheDocumentAndTitleIntoOnePage) {
+  const std::string page = render_report(kSmallest);
+  EXPECT_EQ(embedded_document(page), kSmallest);
+  EXPECT_EQ(title_of(page), "A study");
+  EXPECT_EQ(page.find("@fathom-"), page.npos);
+  EXPECT_TRUE(page.starts_with("<!doctype html>"));
+}
+
+TEST(RenderReport, NamesNothingOutsideTheFile) {
+  const std::string page = render_report(kSmallest);
+  EXPECT_EQ(page.find(" src="), page.npos);
+  EXPECT_EQ(page.find("<link"), page.npos);
+  EXPECT_EQ(page.find("@import"), page.npos);
+  EXPECT_NE(page.find("default-src 'none'"), page.npos);
+}
+
+TEST(RenderReport, NoStringCanEndTheElementItStandsIn) {
+  const std::string plain = render_report(kSmallest);
+  const std::string page = render_report(
+      "{\"schema\":\"fathom.report/1\",\"title\":\"</title></script><script>x()</script><!--\","
+      "\"question\":\"a\xe2\x80\xa8z\xe2\x80\xa9 & \xe2\x80\xa6\"}");
+  const std::string data = embedded_document(page);
+  EXPECT_EQ(data.find_first_of("<>&"), data.npos);
+  EXPECT_EQ(data.find("\xe2\x80\xa8"), data.npos);
+  EXPECT_NE(data.find("a\\u2028z\\u2029 \\u0026 \xe2\x80\xa6"), data.npos);
+  EXPECT_EQ(title_of(page), "&lt;/title&gt;&lt;/script&gt;&lt;script&gt;x()&lt;/script&gt;&lt;!--");
+  EXPECT_EQ(count(page, "<script"), count(plain, "<script"));
+  EXPECT_EQ(count(page, "</script"), count(plain, "</script"));
+}
+
+TEST(RenderReport, AMarkInsideTheDocumentIsOnlyText) {
+  const std::string page =
+      render_report(R"({"schema":"fathom.report/1","title":"@fathom-document@"})");
+  EXPECT_EQ(title_of(page), "@fathom-document@");
+  EXPECT_NE(embedded_document(page).find("\"schema\""), std::string::npos);
+}
+
+TEST(RenderReport, ADocumentWithoutATitleGetsOne) {
+  EXPECT_EQ(title_of(render_report(R"({"schema":"fathom.report/1","title":null})")),
+            "Fathom report");
+}
+
+TEST(RenderReport, RejectsWhatIsNoReportDocument) {
+  const auto refusal = [](const std::string& text) {
+    return error_of<DataError>([&] { render_report(text, "x.json"); });
+  };
+  EXPECT_NE(refusal("").find("x.json"), std::string::npos);
+  EXPECT_NE(refusal("{\"schema\":").find("x.json"), std::string::npos);
+  EXPECT_NE(refusal(kSmallest + "}").find("x.json"), std::string::npos);
+  EXPECT_NE(refusal("[1]").find("JSON object"), std::string::npos);
+  EXPECT_NE(refusal("{}").find("schema is ''"), std::string::npos);
+  EXPECT_NE(refusal(R"({"schema":7})").find("schema is ''"), std::string::npos);
+  EXPECT_NE(refusal(R"({"schema":"fathom.report/2"})").find("'fathom.report/2'"),
+            std::string::npos);
+  EXPECT_NE(refusal("{\"schema\":\"fathom.report/1\",\"title\":\"\xff\"}"), "");
+}
+
+TEST(WriteReport, WritesTheRenderedPage) {
+  const ScratchFolder folder;
+  write_report(folder / "report.html", kSmallest);
+  EXPECT_EQ(file_bytes(folder / "report.html"), render_report(kSmallest));
+}
+
+TEST(WriteReport, ABadDocumentLeavesTheOldFile) {
+  const ScratchFolder folder;
+  const auto path = folder.write("report.html", "old");
+  EXPECT_THROW(write_report(path, "{}"), DataError);
+  EXPECT_EQ(file_bytes(path), "old");
+}
+
+TEST(WriteReport, AnUnwritableFolderIsAClearError) {
+  const ScratchFolder folder;
+  EXPECT_NE(error_of<DataError>([&] { write_report(folder / "none/report.html", kSmallest); }), "");
+}
+
+}  // namespace
+}  // namespace fathom::report

@@ -1,0 +1,96 @@
+// The report: reads the document that stands in the page and builds the page from it.
+import { cost } from './charts/cost';
+import { depth_legend } from './charts/depth_legend';
+import { depth_width_map } from './charts/depth_width_map';
+import { excess_by_size, loss_by_size } from './charts/loss_by_size';
+import { loss_curves } from './charts/loss_curves';
+import type { Plot } from './charts/plot';
+import { speed } from './charts/speed';
+import { transition_widths } from './charts/transition_widths';
+import { read_study } from './document';
+import { h } from './dom';
+import { make_model, type Model } from './model';
+import { depth_styles } from './palette';
+import { header, top_bar } from './page/header';
+import { method } from './page/method';
+import { RunTable } from './page/run_table';
+import { transition_tables } from './page/transition_tables';
+import { Store } from './store';
+
+function section(id: string, title: string, lead: string, ...content: (Node | null)[]): HTMLElement {
+  return h(
+    'section',
+    { id, 'aria-labelledby': `${id}-heading` },
+    h('h2', { id: `${id}-heading` }, title),
+    lead ? h('p', { class: 'section-lead' }, lead) : null,
+    ...content,
+  );
+}
+
+/// Charts and the printed table are complete on paper even where the reader never scrolled.
+function prepare_print(plots: Plot[], table: RunTable, host: HTMLElement): void {
+  const prepare = () => {
+    for (const plot of plots) plot.force();
+    host.replaceChildren(table.printed());
+  };
+  addEventListener('beforeprint', prepare);
+  matchMedia('print').addEventListener('change', (event) => event.matches && prepare());
+}
+
+function fit_lead(model: Model): string {
+  const { study } = model;
+  if (!study.has_fit) return 'No law has been fitted to these runs. The published law is drawn for comparison.';
+  return study.verdict || 'The fit came without a verdict.';
+}
+
+function build(model: Model): void {
+  const store = new Store(model.depths);
+  const plots = {
+    size: loss_by_size(model, store),
+    excess: excess_by_size(model, store),
+    widths: transition_widths(model),
+    map: depth_width_map(model, store),
+    speed: speed(model, store),
+    cost: cost(model, store),
+    curves: loss_curves(model, store),
+  };
+  const all = Object.values(plots);
+  store.listen(() => all.forEach((plot) => plot.update()));
+  const table = new RunTable(model, store);
+  const print_host = h('div', { class: 'print-only' });
+  prepare_print(all, table, print_host);
+  document.head.append(h('style', {}, depth_styles(model.depths.length)));
+  const sections: [string, string][] = [
+    ['loss', 'Loss'],
+    ['law', 'Law'],
+    ['map', 'Map'],
+    ['speed-cost', 'Speed'],
+    ['training', 'Training'],
+    ['runs', 'Runs'],
+    ['method', 'Method'],
+  ];
+  const legend = () => (model.depths.length > 1 ? depth_legend(store) : null);
+  document.getElementById('page')!.append(
+    top_bar(sections),
+    h(
+      'main',
+      {},
+      header(model),
+      section('loss', 'When does depth pay?', '', legend(), plots.size.figure, plots.excess.figure),
+      section('law', 'The law of width and depth', fit_lead(model), plots.widths.figure, transition_tables(model)),
+      section('map', 'Every shape at once', '', plots.map.figure),
+      section('speed-cost', 'Speed and cost', '', legend(), h('div', { class: 'pair' }, plots.speed.figure, plots.cost.figure)),
+      section('training', 'Along training', '', legend(), plots.curves.figure),
+      section('runs', 'The runs', '', table.element, print_host),
+      section('method', 'Method, and how to repeat it', '', ...method(model)),
+    ),
+    h('footer', {}, 'Written by Fathom. Everything on this page, data included, is in this one file.'),
+  );
+}
+
+const source = document.getElementById('fathom-document')!.textContent ?? '{}';
+const study = read_study(JSON.parse(source));
+document.title = study.title;
+build(make_model(study));
+// For measuring: the page answers from here on.
+requestAnimationFrame(() => setTimeout(() => performance.mark('fathom-ready')));

@@ -1,0 +1,106 @@
+// What the charts draw: the finished runs grouped by depth and size, averaged over seeds, and the
+// best loss of any depth at equal size.
+//
+//   mean(L, N) = average over seeds;  band = least to greatest seed
+//   excess(L, N) = mean(L, N) / min over depths L' of mean(L', N) - 1, other depths interpolated
+//   linearly in ln N between their own sizes, never beyond them.
+import { bisector, group, mean } from 'd3-array';
+import type { Run, Study } from './document';
+
+export interface Cell {
+  layers: number;
+  width: number | null;
+  params: number;
+  runs: Run[];
+  value: number;
+  low: number;
+  high: number;
+}
+
+export type Measure = 'loss' | 'bits_per_byte';
+
+export interface Model {
+  study: Study;
+  depths: number[];
+  by_id: Map<string, Run>;
+  finished: Run[];
+  bad: Run[];
+}
+
+export function make_model(study: Study): Model {
+  const depths = [...new Set(study.runs.map((run) => run.layers))].sort((a, b) => a - b);
+  const by_id = new Map(study.runs.map((run) => [run.id, run]));
+  const finished = study.runs.filter((run) => run.loss !== null && is_finished(run));
+  const bad = study.runs.filter((run) => !is_finished(run));
+  return { study, depths, by_id, finished, bad };
+}
+
+export const is_finished = (run: Run): boolean =>
+  ['finished', 'done', 'ok', 'complete', 'completed'].includes(run.status.toLowerCase());
+
+/// Cells per depth, sizes ascending.
+export function cells_by_depth(model: Model, measure: Measure): Map<number, Cell[]> {
+  const result = new Map<number, Cell[]>();
+  const usable = model.finished.filter((run) => run.params !== null && run[measure] !== null);
+  for (const [depth, runs] of group(usable, (run) => run.layers)) {
+    const cells: Cell[] = [];
+    for (const [, same] of group(runs, (run) => `${run.width}/${run.params}/${run.tokens}`)) {
+      const first = same[0]!;
+      const values = same.map((run) => run[measure]!);
+      cells.push({
+        layers: depth,
+        width: first.width,
+        params: first.params!,
+        runs: same,
+        value: mean(values)!,
+        low: Math.min(...values),
+        high: Math.max(...values),
+      });
+    }
+    cells.sort((a, b) => a.params - b.params);
+    result.set(depth, cells);
+  }
+  return result;
+}
+
+const by_params = bisector((cell: Cell) => cell.params);
+
+/// The loss of one depth at size N, or null outside its own sizes.
+export function value_at(cells: Cell[], params: number): number | null {
+  const upper = cells[by_params.left(cells, params)];
+  if (!upper) return null;
+  if (upper.params === params) return upper.value;
+  const lower = cells[by_params.left(cells, params) - 1];
+  if (!lower) return null;
+  const share = Math.log(params / lower.params) / Math.log(upper.params / lower.params);
+  return lower.value + share * (upper.value - lower.value);
+}
+
+/// The least loss of any depth at size N, or null where only one depth was trained: one alone is
+/// no comparison.
+export function best_at(all: Map<number, Cell[]>, params: number): number | null {
+  let best = Infinity;
+  let depths = 0;
+  for (const cells of all.values()) {
+    const value = value_at(cells, params);
+    if (value === null) continue;
+    ++depths;
+    best = Math.min(best, value);
+  }
+  return depths > 1 ? best : null;
+}
+
+/// The cells with loss replaced by its excess over the best depth of equal size, where there is one.
+export function excess_cells(all: Map<number, Cell[]>): Map<number, Cell[]> {
+  const result = new Map<number, Cell[]>();
+  for (const [depth, cells] of all) {
+    const compared = cells.flatMap((cell) => {
+      const best = best_at(all, cell.params);
+      if (best === null) return [];
+      const over = (value: number) => value / best - 1;
+      return [{ ...cell, value: over(cell.value), low: over(cell.low), high: over(cell.high) }];
+    });
+    if (compared.length > 0) result.set(depth, compared);
+  }
+  return result;
+}

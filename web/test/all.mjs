@@ -1,0 +1,31 @@
+// Every browser test in one process:   FATHOM=build/release/fathom node test/all.mjs
+// Exit code 77 means skipped: there is no Chromium on the PATH.
+import test, { after, before } from 'node:test';
+import { find_chromium, launch, Reports } from './browser.mjs';
+import { chart_tests } from './charts_test.mjs';
+import { page_tests } from './page_test.mjs';
+import { table_tests } from './table_test.mjs';
+
+if (find_chromium() === null) {
+  console.log('SKIPPED: chromium is not on the PATH (Debian package chromium)');
+  process.exit(77);
+}
+if (!process.env.FATHOM) {
+  console.log('set FATHOM to the fathom program');
+  process.exit(2);
+}
+
+let running = null;
+const reports = new Reports(process.env.FATHOM);
+before(async () => {
+  running = await launch();
+});
+after(async () => {
+  await running?.close();
+  reports.remove();
+});
+
+const context = { browser: () => running, reports };
+page_tests(test, context);
+chart_tests(test, context);
+table_tests(test, context);
