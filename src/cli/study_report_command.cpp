@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "cli/command_line.h"
+#include "cli/json_output.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "report/render_report.h"
@@ -23,6 +24,7 @@ struct Options {
   std::string source;
   std::string output;
   bool open = false;
+  bool json = false;
 };
 
 /// The document's file: the one named, or report.json of the study's folder.
@@ -58,7 +60,14 @@ void run_report(Session& session, const Options& options) {
   const fs::path document = document_path(options.source);
   const fs::path page = output_path(options, document);
   report::write_report(page, read_text_file(document, kMostDocumentBytes), document.string());
-  session.out << page.string() << "\n";
+  if (options.json) {
+    Json result = json_document("study_report");
+    result["path"] = page.string();
+    result["bytes"] = fs::file_size(page);
+    print_json(session, result);
+  } else {
+    session.out << page.string() << "\n";
+  }
   if (options.open) open_in_browser(session, page);
 }
 
@@ -80,6 +89,7 @@ void add_study_report(CommandTree& tree, CLI::App& study) {
   command.add_option("-o,--output", options->output, "The file to write (default report.html)")
       ->type_name("FILE");
   command.add_flag("--open", options->open, "Open it in the browser");
+  command.add_flag("--json", options->json, "Print JSON");
 }
 
 }  // namespace fathom

@@ -178,7 +178,9 @@ export function read_study(document: unknown): Study {
     facts,
     versions: flatten(root.versions),
     runs: present(list(root.runs).map(read_run)),
-    curves: list(root.curves).map(read_curve).filter((curve) => curve.points.length > 0),
+    curves: list(root.curves)
+      .map(read_curve)
+      .filter((curve) => curve.points.length > 0),
     transitions: present(list(fit.transitions).map(read_transition)),
     law: read_law(fit.law),
     joint: flatten(fit.joint),

@@ -9,6 +9,7 @@ import { speed } from './charts/speed';
 import { transition_widths } from './charts/transition_widths';
 import { read_study } from './document';
 import { h } from './dom';
+import { plural } from './format';
 import { make_model, type Model } from './model';
 import { depth_styles } from './palette';
 import { header, top_bar } from './page/header';
@@ -17,7 +18,12 @@ import { RunTable } from './page/run_table';
 import { transition_tables } from './page/transition_tables';
 import { Store } from './store';
 
-function section(id: string, title: string, lead: string, ...content: (Node | null)[]): HTMLElement {
+function section(
+  id: string,
+  title: string,
+  lead: string,
+  ...content: (Node | null)[]
+): HTMLElement {
   return h(
     'section',
     { id, 'aria-labelledby': `${id}-heading` },
@@ -29,18 +35,31 @@ function section(id: string, title: string, lead: string, ...content: (Node | nu
 
 /// Charts and the printed table are complete on paper even where the reader never scrolled.
 function prepare_print(plots: Plot[], table: RunTable, host: HTMLElement): void {
-  const prepare = () => {
-    for (const plot of plots) plot.force();
+  addEventListener('beforeprint', () => {
+    for (const plot of plots) plot.print();
     host.replaceChildren(table.printed());
-  };
-  addEventListener('beforeprint', prepare);
-  matchMedia('print').addEventListener('change', (event) => event.matches && prepare());
+  });
+  addEventListener('afterprint', () => {
+    for (const plot of plots) plot.update();
+    host.replaceChildren();
+  });
 }
 
 function fit_lead(model: Model): string {
   const { study } = model;
-  if (!study.has_fit) return 'No law has been fitted to these runs. The published law is drawn for comparison.';
+  if (!study.has_fit)
+    return 'No law has been fitted to these runs. The published law is drawn for comparison.';
   return study.verdict || 'The fit came without a verdict.';
+}
+
+function budget_note(model: Model): string {
+  const rest = model.finished.length - model.longest.length;
+  if (rest === 0) return '';
+  const others = `${plural(rest, 'run')} with smaller ones`;
+  return (
+    `Shapes are compared at their largest token budget; ${others} stand in the table, the cost ` +
+    'and the curves.'
+  );
 }
 
 function build(model: Model): void {
@@ -70,22 +89,47 @@ function build(model: Model): void {
     ['method', 'Method'],
   ];
   const legend = () => (model.depths.length > 1 ? depth_legend(store) : null);
-  document.getElementById('page')!.append(
-    top_bar(sections),
-    h(
-      'main',
-      {},
-      header(model),
-      section('loss', 'When does depth pay?', '', legend(), plots.size.figure, plots.excess.figure),
-      section('law', 'The law of width and depth', fit_lead(model), plots.widths.figure, transition_tables(model)),
-      section('map', 'Every shape at once', '', plots.map.figure),
-      section('speed-cost', 'Speed and cost', '', legend(), h('div', { class: 'pair' }, plots.speed.figure, plots.cost.figure)),
-      section('training', 'Along training', '', legend(), plots.curves.figure),
-      section('runs', 'The runs', '', table.element, print_host),
-      section('method', 'Method, and how to repeat it', '', ...method(model)),
-    ),
-    h('footer', {}, 'Written by Fathom. Everything on this page, data included, is in this one file.'),
-  );
+  document
+    .getElementById('page')!
+    .append(
+      top_bar(sections),
+      h(
+        'main',
+        {},
+        header(model),
+        section(
+          'loss',
+          'When does depth pay?',
+          budget_note(model),
+          legend(),
+          plots.size.figure,
+          plots.excess.figure,
+        ),
+        section(
+          'law',
+          'The law of width and depth',
+          fit_lead(model),
+          plots.widths.figure,
+          transition_tables(model),
+        ),
+        section('map', 'Every shape at once', '', plots.map.figure),
+        section(
+          'speed-cost',
+          'Speed and cost',
+          '',
+          legend(),
+          h('div', { class: 'pair' }, plots.speed.figure, plots.cost.figure),
+        ),
+        section('training', 'Along training', '', legend(), plots.curves.figure),
+        section('runs', 'The runs', '', table.element, print_host),
+        section('method', 'Method, and how to repeat it', '', ...method(model)),
+      ),
+      h(
+        'footer',
+        {},
+        'Written by Fathom. Everything on this page, data included, is in this one file.',
+      ),
+    );
 }
 
 const source = document.getElementById('fathom-document')!.textContent ?? '{}';

@@ -4,7 +4,7 @@
 //   mean(L, N) = average over seeds;  band = least to greatest seed
 //   excess(L, N) = mean(L, N) / min over depths L' of mean(L', N) - 1, other depths interpolated
 //   linearly in ln N between their own sizes, never beyond them.
-import { bisector, group, mean } from 'd3-array';
+import { bisector, group, max, mean, rollup } from 'd3-array';
 import type { Run, Study } from './document';
 
 export interface Cell {
@@ -24,6 +24,8 @@ export interface Model {
   depths: number[];
   by_id: Map<string, Run>;
   finished: Run[];
+  /// Finished runs with the most tokens of their shape: what is compared at equal size.
+  longest: Run[];
   bad: Run[];
 }
 
@@ -32,19 +34,30 @@ export function make_model(study: Study): Model {
   const by_id = new Map(study.runs.map((run) => [run.id, run]));
   const finished = study.runs.filter((run) => run.loss !== null && is_finished(run));
   const bad = study.runs.filter((run) => !is_finished(run));
-  return { study, depths, by_id, finished, bad };
+  return { study, depths, by_id, finished, longest: longest_runs(finished), bad };
 }
 
+const shape_of = (run: Run): string => `${run.layers}/${run.width}/${run.params}`;
+
+/// One run may serve several token budgets; losses at equal size are compared at the largest.
+function longest_runs(runs: Run[]): Run[] {
+  const most = rollup(runs, (same) => max(same, (run) => run.tokens ?? 0)!, shape_of);
+  return runs.filter((run) => (run.tokens ?? 0) === most.get(shape_of(run)));
+}
+
+/// A run without a status counts by its loss.
 export const is_finished = (run: Run): boolean =>
-  ['finished', 'done', 'ok', 'complete', 'completed'].includes(run.status.toLowerCase());
+  run.status === 'unknown'
+    ? run.loss !== null
+    : ['finished', 'done', 'complete', 'completed'].includes(run.status.toLowerCase());
 
 /// Cells per depth, sizes ascending.
 export function cells_by_depth(model: Model, measure: Measure): Map<number, Cell[]> {
   const result = new Map<number, Cell[]>();
-  const usable = model.finished.filter((run) => run.params !== null && run[measure] !== null);
+  const usable = model.longest.filter((run) => run.params !== null && run[measure] !== null);
   for (const [depth, runs] of group(usable, (run) => run.layers)) {
     const cells: Cell[] = [];
-    for (const [, same] of group(runs, (run) => `${run.width}/${run.params}/${run.tokens}`)) {
+    for (const [, same] of group(runs, shape_of)) {
       const first = same[0]!;
       const values = same.map((run) => run[measure]!);
       cells.push({
@@ -90,7 +103,7 @@ export function best_at(all: Map<number, Cell[]>, params: number): number | null
   return depths > 1 ? best : null;
 }
 
-/// The cells with loss replaced by its excess over the best depth of equal size, where there is one.
+/// The cells with loss replaced by its excess over the best depth of equal size, where one is.
 export function excess_cells(all: Map<number, Cell[]>): Map<number, Cell[]> {
   const result = new Map<number, Cell[]>();
   for (const [depth, cells] of all) {

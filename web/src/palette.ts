@@ -1,6 +1,6 @@
 // Colours. Depths take an ordered, colour-blind safe ramp (viridis) from shallow to deep; its ends
 // are cut so that the darkest and the lightest still stand out from the page, in light and dark.
-// All are CSS variables (--depth-0, --depth-1, ...), so that theme and print switch without a redraw.
+// All are CSS variables (--depth-0, ...), so that theme and print switch without a redraw.
 import { interpolateViridis } from 'd3-scale-chromatic';
 
 const at = (share: number, from: number, to: number): string =>
@@ -11,12 +11,12 @@ export function depth_styles(count: number): string {
   const rules = (from: number, to: number) =>
     Array.from({ length: count }, (_, i) => `--depth-${i}:${at(share(i), from, to)}`).join(';');
   const light = rules(0.0, 0.84);
-  const dark = rules(0.24, 1.0);
+  const dark = rules(0.3, 1.0);
   return (
     `:root{${light}}` +
     `@media (prefers-color-scheme:dark){:root:not([data-theme=light]){${dark}}}` +
     `:root[data-theme=dark]{${dark}}` +
-    `@media print{:root,:root[data-theme=dark]{${light}}}`
+    `@media print{:root,:root[data-theme=dark],:root:not([data-theme=light]){${light}}}`
   );
 }
 

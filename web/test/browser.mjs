@@ -52,12 +52,17 @@ export class Reports {
 
 /// Opens a page and gives it `errors` (console and uncaught) and `requests` (everything asked for).
 export async function open(browser, file, options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await browser.newPage({
+    viewport: { width: 1280, height: 900 },
+    reducedMotion: 'reduce',
+    ...options,
+  });
   page.setDefaultTimeout(20_000);
   page.errors = [];
   page.requests = [];
   page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') page.errors.push(message.text());
+    if (message.type() === 'error' || message.type() === 'warning')
+      page.errors.push(message.text());
   });
   page.on('pageerror', (error) => page.errors.push(String(error)));
   page.on('request', (request) => page.requests.push(request.url()));
@@ -68,7 +73,12 @@ export async function open(browser, file, options = {}) {
 }
 
 export const kCharts = [
-  'loss-by-size', 'excess-by-size', 'transition-widths', 'depth-width-map', 'speed', 'cost',
+  'loss-by-size',
+  'excess-by-size',
+  'transition-widths',
+  'depth-width-map',
+  'speed',
+  'cost',
   'loss-curves',
 ];
 

@@ -17,25 +17,35 @@ async function saved(page, id, kind) {
 
 /// The same bytes, taken as the page hands them to the browser.
 async function handed_over(page, id, kind) {
-  const bytes = await page.evaluate(async ([chart, name]) => {
-    const blob = new Promise((resolve) => {
-      URL.createObjectURL = (given) => {
-        resolve(given);
-        return '#';
-      };
-    });
-    const buttons = [...document.querySelectorAll(`#${chart} .save button`)];
-    buttons.find((button) => button.textContent === name).click();
-    return [...new Uint8Array(await (await blob).arrayBuffer())];
-  }, [id, kind]);
+  const bytes = await page.evaluate(
+    async ([chart, name]) => {
+      const blob = new Promise((resolve) => {
+        HTMLAnchorElement.prototype.click = () => {};
+        URL.createObjectURL = (given) => {
+          resolve(given);
+          return '#';
+        };
+      });
+      const buttons = [...document.querySelectorAll(`#${chart} .save button`)];
+      buttons.find((button) => button.textContent === name).click();
+      return [...new Uint8Array(await (await blob).arrayBuffer())];
+    },
+    [id, kind],
+  );
   return Buffer.from(bytes);
 }
 
-const parse_csv = (text) => text.trim().split('\r\n').map((line) => line.split(','));
+const parse_csv = (text) =>
+  text
+    .trim()
+    .split('\r\n')
+    .map((line) => line.split(','));
 
 /// Mean, least and greatest loss of one shape.
 function seeds_of(document, layers, width) {
-  const losses = document.runs.filter((r) => r.layers === layers && r.width === width).map((r) => r.loss);
+  const losses = document.runs
+    .filter((r) => r.layers === layers && r.width === width)
+    .map((r) => r.loss);
   return [losses.reduce((a, b) => a + b) / losses.length, Math.min(...losses), Math.max(...losses)];
 }
 
@@ -44,11 +54,13 @@ export function chart_tests(test, { browser, reports }) {
     const page = await open(browser(), reports.render('usual'));
     for (const id of kCharts) {
       await show(page, id);
-      const marks = await page.locator(`#${id} svg`).evaluate((svg) =>
-        [...svg.querySelectorAll('g[clip-path] path, g[clip-path] rect')].filter((mark) => {
-          const box = mark.getBBox();
-          return box.width > 0 || box.height > 0;
-        }).length);
+      const marks = await page.locator(`#${id} svg`).evaluate(
+        (svg) =>
+          [...svg.querySelectorAll('g[clip-path] path, g[clip-path] rect')].filter((mark) => {
+            const box = mark.getBBox();
+            return box.width > 0 || box.height > 0;
+          }).length,
+      );
       assert.ok(marks >= 2, `${id} has ${marks} marks`);
     }
     assert.equal(await page.locator('#loss-by-size .series').count(), 5);
@@ -61,10 +73,19 @@ export function chart_tests(test, { browser, reports }) {
   test('crossings stand at their size', async () => {
     const page = await open(browser(), reports.render('usual'));
     await show(page, 'loss-by-size');
-    const expected = reports.document('usual').fit.transitions.filter((t) => t.status === 'crossing');
+    const expected = reports
+      .document('usual')
+      .fit.transitions.filter((t) => t.status === 'crossing');
     const found = await page.locator('#loss-by-size').evaluate((figure) => {
-      const at = (name) => Number([...figure.querySelectorAll('.axes text')].find((t) => t.textContent === name).getAttribute('x'));
-      const rings = [...figure.querySelectorAll('.crossing circle')].map((c) => Number(c.getAttribute('cx')));
+      const at = (name) =>
+        Number(
+          [...figure.querySelectorAll('.axes text')]
+            .find((t) => t.textContent === name)
+            .getAttribute('x'),
+        );
+      const rings = [...figure.querySelectorAll('.crossing circle')].map((c) =>
+        Number(c.getAttribute('cx')),
+      );
       return { rings, one: at('1M'), ten: at('10M') };
     });
     assert.equal(found.rings.length, expected.length);
@@ -73,7 +94,23 @@ export function chart_tests(test, { browser, reports }) {
       assert.ok(Math.abs(found.rings[i] - x) < 1.5, `${found.rings[i]} against ${x}`);
     });
     await show(page, 'transition-widths');
-    assert.equal(await page.locator('#transition-widths .transition[data-status="below grid"]').count(), 1);
+    assert.equal(
+      await page.locator('#transition-widths .transition[data-status="below grid"]').count(),
+      1,
+    );
+    await page.close();
+  });
+
+  test('shapes are compared at their largest token budget', async () => {
+    const page = await open(browser(), reports.render('two_budgets'));
+    await show(page, 'loss-by-size');
+    const [, ...rows] = parse_csv((await handed_over(page, 'loss-by-size', 'CSV')).toString());
+    assert.equal(rows.length, 45);
+    assert.deepEqual([...new Set(rows.map((row) => row[3]))], ['100000000']);
+    assert.match(
+      await page.locator('#loss .section-lead').innerText(),
+      /135 runs with smaller ones/,
+    );
     await page.close();
   });
 
@@ -84,14 +121,19 @@ export function chart_tests(test, { browser, reports }) {
     await chip.click();
     assert.equal(await chip.getAttribute('aria-pressed'), 'false');
     for (const id of ['loss-by-size', 'excess-by-size', 'speed', 'cost', 'loss-curves']) {
-      assert.equal(await page.locator(`#${id} .series[data-depth="6"]`).count(), 0, id);
+      await show(page, id);
+      await page.locator(`#${id} .series[data-depth="6"]`).first().waitFor({ state: 'detached' });
       assert.ok((await page.locator(`#${id} .series[data-depth="12"]`).count()) > 0, id);
     }
+    await show(page, 'depth-width-map');
+    await page.locator('#depth-width-map .tiles').nth(4).waitFor({ state: 'detached' });
     assert.equal(await page.locator('#depth-width-map .tiles').count(), 4);
     assert.equal(await page.locator('.count').innerText(), '108 of 135 runs');
     await page.locator('.show-all').first().click();
+    await page.locator('#loss-by-size .series').nth(4).waitFor();
     assert.equal(await page.locator('#loss-by-size .series').count(), 5);
     await chip.dblclick();
+    await page.locator('#loss-by-size .series').nth(1).waitFor({ state: 'detached' });
     assert.equal(await page.locator('#loss-by-size .series').count(), 1);
     await page.close();
   });
@@ -99,16 +141,21 @@ export function chart_tests(test, { browser, reports }) {
   test('hover shows the nearest value', async () => {
     const page = await open(browser(), reports.render('usual'));
     await show(page, 'loss-by-size');
-    const spot = await page.locator('#loss-by-size .series[data-depth="24"] .dots').evaluate((path) => {
-      const [, x, y] = path.getAttribute('d').match(/M([\d.]+) ([\d.]+)h0/);
-      const box = path.ownerSVGElement.getBoundingClientRect();
-      return [box.left + Number(x) + 2, box.top + Number(y) + 2];
-    });
+    const spot = await page
+      .locator('#loss-by-size .series[data-depth="24"] .dots')
+      .evaluate((path) => {
+        const [, x, y] = path.getAttribute('d').match(/M([\d.]+) ([\d.]+)h0/);
+        const box = path.ownerSVGElement.getBoundingClientRect();
+        return [box.left + Number(x) + 2, box.top + Number(y) + 2];
+      });
     await page.mouse.move(...spot);
     const run = reports.document('usual').runs.find((r) => r.layers === 24);
     const text = await page.locator('#loss-by-size .tip').innerText();
     assert.match(text, new RegExp(`24 layers × ${run.width} wide`));
-    assert.ok(text.includes(seeds_of(reports.document('usual'), 24, run.width)[0].toFixed(4)), text);
+    assert.ok(
+      text.includes(seeds_of(reports.document('usual'), 24, run.width)[0].toFixed(4)),
+      text,
+    );
     await page.mouse.move(5, 5);
     assert.equal(await page.locator('#loss-by-size .tip').isVisible(), false);
     await page.close();
@@ -175,9 +222,17 @@ export function chart_tests(test, { browser, reports }) {
   test('the CSV of losses is the mean over seeds', async () => {
     const page = await open(browser(), reports.render('usual'));
     await show(page, 'loss-by-size');
-    const [header, ...rows] = parse_csv(
-      (await saved(page, 'loss-by-size', 'CSV')).toString());
-    assert.deepEqual(header, ['layers', 'width', 'params', 'tokens', 'seeds', 'loss', 'lowest', 'highest']);
+    const [header, ...rows] = parse_csv((await saved(page, 'loss-by-size', 'CSV')).toString());
+    assert.deepEqual(header, [
+      'layers',
+      'width',
+      'params',
+      'tokens',
+      'seeds',
+      'loss',
+      'lowest',
+      'highest',
+    ]);
     assert.equal(rows.length, 45);
     for (const [layers, width, , , seeds, ...losses] of rows) {
       assert.equal(seeds, '3');

@@ -49,11 +49,25 @@ function make_run(layers, size, seed, random, tokens) {
   const noise = 0.008 * (random() + random() + random() - 1.5);
   const loss = planted_loss(layers, params) + noise;
   const speed = 4e13 / (6 * params + 9e5 * layers) / (1 + layers / 160);
-  const id = Math.floor(random() * 2 ** 48).toString(16).padStart(12, '0') + layers.toString(16);
+  const id =
+    Math.floor(random() * 2 ** 48)
+      .toString(16)
+      .padStart(12, '0') + layers.toString(16);
   return {
-    id, layers, width, heads: Math.max(1, Math.round(width / 32)), params, tokens, seed, loss,
-    bits_per_byte: loss / Math.LN2 / 2.57, status: 'finished', reason: null,
-    seconds: tokens / speed, tokens_per_second: speed, flops: 6 * params * tokens,
+    id,
+    layers,
+    width,
+    heads: Math.max(1, Math.round(width / 32)),
+    params,
+    tokens,
+    seed,
+    loss,
+    bits_per_byte: loss / Math.LN2 / 2.57,
+    status: 'finished',
+    reason: null,
+    seconds: tokens / speed,
+    tokens_per_second: speed,
+    flops: 6 * params * tokens,
   };
 }
 
@@ -61,7 +75,10 @@ function make_curve(run, points) {
   const curve = [];
   for (let i = 1; i <= points; ++i) {
     const tokens = Math.round(run.tokens * (i / points) ** 1.6);
-    curve.push([tokens, +(run.loss + 4.2 * Math.exp(-9 * (tokens / run.tokens) ** 0.42)).toFixed(4)]);
+    curve.push([
+      tokens,
+      +(run.loss + 4.2 * Math.exp(-9 * (tokens / run.tokens) ** 0.42)).toFixed(4),
+    ]);
   }
   return { id: run.id, points: curve };
 }
@@ -73,7 +90,15 @@ function make_transition(shallow, deep, sizes) {
   const base = { shallow, deep, params: null, low: null, high: null, width: null };
   if (params < least) return { ...base, high: least, status: 'below grid' };
   if (params > most) return { ...base, low: most, status: 'above grid' };
-  return { shallow, deep, params, low: params * 0.82, high: params * 1.24, status: 'crossing', width: law_width(middle) };
+  return {
+    shallow,
+    deep,
+    params,
+    low: params * 0.82,
+    high: params * 1.24,
+    status: 'crossing',
+    width: law_width(middle),
+  };
 }
 
 export function make_document(options = {}) {
@@ -82,11 +107,15 @@ export function make_document(options = {}) {
   const seeds = options.seeds ?? 3;
   const random = make_random(options.random_seed ?? 7);
   const tokens = options.tokens ?? 1e8;
-  const sizes = Array.from({ length: count }, (_, i) => 2e5 * 100 ** (count > 1 ? i / (count - 1) : 0));
+  const sizes = Array.from(
+    { length: count },
+    (_, i) => 2e5 * 100 ** (count > 1 ? i / (count - 1) : 0),
+  );
   const runs = [];
   for (const layers of depths) {
     for (const size of sizes) {
-      for (let seed = 0; seed < seeds; ++seed) runs.push(make_run(layers, size, seed, random, tokens));
+      for (let seed = 0; seed < seeds; ++seed)
+        runs.push(make_run(layers, size, seed, random, tokens));
     }
   }
   const transitions = depths.slice(1).map((deep, i) => make_transition(depths[i], deep, sizes));
@@ -94,14 +123,15 @@ export function make_document(options = {}) {
     schema: 'fathom.report/1',
     title: options.title ?? 'Depth and width on the State of the Union',
     created: '2026-11-15T11:00:00Z',
-    question: 'How deep and how wide should a transformer be on this text, from 0.2M to 20M parameters?',
+    question:
+      'How deep and how wide should a transformer be on this text, from 0.2M to 20M parameters?',
     answer: [
-      'Depth starts to pay at width 74 for 6 layers and at width 227 for 24: three transitions lie inside the grid.',
+      'Depth starts to pay at width 72 for 6 layers and at width 228 for 24.',
       'The fitted law is ln d = 3.90 ± 0.05 + (0.085 ± 0.004)·L, from 3 transitions.',
-      'Its slope agrees in sign with the published 0.0555 but is steeper; the transitions of 2 → 3 layers lie below the smallest size trained.',
+      'Its slope is steeper than the published 0.0555; 2 → 3 layers cross below the grid.',
     ],
     spec: {
-      toml: '# levine.toml\n[corpus]\npath = "sotu"\n\n[grid]\ndepths = [2, 3, 6, 12, 24]\nsizes = "0.2M..20M"\nseeds = 3\n\n[train]\ntokens = "100M"\nparametrisation = "completep"\n',
+      toml: '[corpus]\npath = "sotu"\n\n[grid]\ndepths = [2, 3, 6, 12, 24]\nseeds = 3\n',
       corpus: { name: 'sotu', bytes: 10342112, hash: 'xxh3:8b1f0c2e9d4a7f6655aa0123456789ab' },
       tokenizer: { kind: 'bpe', vocab: 2000, hash: 'xxh3:0011223344556677889900aabbccddee' },
     },
@@ -110,9 +140,22 @@ export function make_document(options = {}) {
     curves: runs.map((run) => make_curve(run, options.curve_points ?? 60)),
     fit: {
       transitions,
-      law: { a: kLaw.a, b: kLaw.b, a_error: 0.05, b_error: 0.004, points: transitions.filter((t) => t.status === 'crossing').length, reading: 'midpoint' },
-      joint: { form: 'additive', E: kScale.floor, A: kScale.amplitude, alpha: kScale.exponent, holdout_error: 0.0031 },
-      verdict: 'Three transitions rise with depth and stand on one exponential; the 2 → 3 transition is bounded from above only.',
+      law: {
+        a: kLaw.a,
+        b: kLaw.b,
+        a_error: 0.05,
+        b_error: 0.004,
+        points: transitions.filter((t) => t.status === 'crossing').length,
+        reading: 'midpoint',
+      },
+      joint: {
+        form: 'additive',
+        E: kScale.floor,
+        A: kScale.amplitude,
+        alpha: kScale.exponent,
+        holdout_error: 0.0031,
+      },
+      verdict: 'Three transitions stand on one exponential; 2 → 3 is bounded from above only.',
     },
     published: { a: 5.039, b: 0.0555, a_error: 0.03, b_error: 0.0013 },
   };
@@ -126,25 +169,50 @@ export const kDocuments = {
     make_document({
       title: 'Ten thousand runs',
       depths: [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 42, 48],
-      sizes: 100, seeds: 5, curve_points: 12,
+      sizes: 100,
+      seeds: 5,
+      curve_points: 12,
     }),
   no_fit: () => ({ ...make_document(), fit: null, answer: null }),
   one_run: () => {
     const document = make_document({ depths: [4], sizes: 1, seeds: 1 });
-    return { ...document, fit: null, title: 'One run', answer: ['One run cannot show a transition.'] };
+    return {
+      ...document,
+      fit: null,
+      title: 'One run',
+      answer: ['One run cannot show a transition.'],
+    };
   },
   diverged: () => {
     const document = make_document();
     document.runs.forEach((run, i) => {
       if (i % 4 !== 0) return;
-      Object.assign(run, { status: 'diverged', loss: null, bits_per_byte: null, reason: 'loss is not finite at step 120' });
+      Object.assign(run, {
+        status: 'diverged',
+        loss: null,
+        bits_per_byte: null,
+        reason: 'loss is not finite at step 120',
+      });
     });
     return document;
+  },
+  /// Every shape also at half its tokens, with a higher loss.
+  two_budgets: () => {
+    const document = make_document();
+    const half = document.runs.map((run) => ({
+      ...run,
+      id: `${run.id}-half`,
+      tokens: run.tokens / 2,
+      loss: run.loss + 0.1,
+    }));
+    return { ...document, runs: [...half, ...document.runs] };
   },
   bare: () => ({ schema: 'fathom.report/1' }),
   hostile: () => {
     const document = make_document({ depths: [2, 6], sizes: 3, seeds: 1 });
-    const evil = '</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">"\'&\u2028\u2029<!--';
+    const evil =
+      '</script><script>window.hacked = 1</script>' +
+      '<img src=x onerror="window.hacked = 2">"\'&\u2028\u2029<!--';
     for (const key of ['title', 'question', 'created']) document[key] = evil;
     document.answer = [evil, evil, evil];
     document.spec.toml = evil;
@@ -158,7 +226,14 @@ export const kDocuments = {
       run.reason = evil;
     });
     document.curves.forEach((curve, i) => (curve.id = document.runs[i].id));
-    document.runs.push(null, 7, 'text', [], { layers: 'many' }, { layers: 3, loss: 'NaN', width: -4 });
+    document.runs.push(
+      null,
+      7,
+      'text',
+      [],
+      { layers: 'many' },
+      { layers: 3, loss: 'NaN', width: -4 },
+    );
     return document;
   },
 };

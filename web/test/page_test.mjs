@@ -8,7 +8,9 @@ const overflow = (page) =>
 async function check_clean(page) {
   for (const id of kCharts) await show(page, id);
   assert.deepEqual(page.errors, []);
-  const outside = page.requests.filter((url) => url !== page.address && !url.startsWith('data:') && !url.startsWith('blob:'));
+  const outside = page.requests.filter(
+    (url) => url !== page.address && !url.startsWith('data:') && !url.startsWith('blob:'),
+  );
   assert.deepEqual(outside, []);
   assert.equal(await overflow(page), 0, 'nothing sticks out sideways');
 }
@@ -27,7 +29,9 @@ export function page_tests(test, { browser, reports }) {
   for (const name of ['no_fit', 'one_run', 'diverged', 'bare', 'hostile']) {
     for (const width of [1280, 400]) {
       test(`document '${name}' at ${width} pixels`, async () => {
-        const page = await open(browser(), reports.render(name), { viewport: { width, height: 800 } });
+        const page = await open(browser(), reports.render(name), {
+          viewport: { width, height: 800 },
+        });
         await check_clean(page);
         assert.equal(await page.evaluate(() => window.hacked), undefined);
         assert.equal(await page.locator('script').count(), 2);
@@ -46,7 +50,10 @@ export function page_tests(test, { browser, reports }) {
     assert.match(await page.locator('#loss-by-size .empty').textContent(), /No run has finished/);
     await page.close();
     const diverged = await open(browser(), reports.render('diverged'));
-    assert.match(await diverged.locator('.warning').innerText(), /34 runs without a usable loss: 34 diverged/);
+    assert.match(
+      await diverged.locator('.warning').innerText(),
+      /34 runs without a usable loss: 34 diverged/,
+    );
     await diverged.close();
   });
 
@@ -61,7 +68,11 @@ export function page_tests(test, { browser, reports }) {
 
   test('light and dark: by the system and by the switch', async () => {
     const ground = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    const brightness = (colour) => colour.match(/\d+/g).slice(0, 3).reduce((a, b) => a + Number(b), 0);
+    const brightness = (colour) =>
+      colour
+        .match(/\d+/g)
+        .slice(0, 3)
+        .reduce((a, b) => a + Number(b), 0);
     const dark = await open(browser(), reports.render('usual'), { colorScheme: 'dark' });
     assert.ok(brightness(await ground(dark)) < 200);
     await dark.getByRole('button', { name: 'Switch to light' }).click();
@@ -69,7 +80,9 @@ export function page_tests(test, { browser, reports }) {
     await dark.close();
     const light = await open(browser(), reports.render('usual'), { colorScheme: 'light' });
     const depth = () =>
-      light.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue('--depth-0'));
+      light.evaluate(() =>
+        getComputedStyle(document.documentElement).getPropertyValue('--depth-0'),
+      );
     const before = await depth();
     await light.getByRole('button', { name: 'Switch to dark' }).click();
     assert.ok(brightness(await ground(light)) < 200);
@@ -80,13 +93,21 @@ export function page_tests(test, { browser, reports }) {
   test('prints: every chart, the runs as a table, no controls', async () => {
     const page = await open(browser(), reports.render('usual'), { colorScheme: 'dark' });
     await page.emulateMedia({ media: 'print' });
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     for (const id of kCharts) await page.locator(`#${id} .stage > svg`).waitFor();
-    assert.equal(await page.locator('.printed-runs tbody tr').count(), reports.document('usual').runs.length);
+    assert.equal(
+      await page.locator('.printed-runs tbody tr').count(),
+      reports.document('usual').runs.length,
+    );
     assert.equal(await page.locator('.bar').isVisible(), false);
     assert.equal(await page.locator('.run-table').isVisible(), false);
     const paper = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     assert.equal(paper, 'rgb(255, 255, 255)');
-    assert.ok((await page.pdf({ format: 'A4' })).length > 50_000);
+    await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    assert.equal(await page.locator('.printed-runs').count(), 0);
+    // A real print fires both events by itself: seven charts and the table need several pages.
+    const pdf = (await page.pdf({ format: 'A4' })).toString('latin1');
+    assert.ok(pdf.match(/\/Type\s*\/Page\b/g).length >= 6);
     assert.deepEqual(page.errors, []);
     await page.close();
   });

@@ -4,8 +4,7 @@ import { readFileSync } from 'node:fs';
 import { open } from './browser.mjs';
 
 export function table_tests(test, { browser, reports }) {
-  const column = (page, index) =>
-    page.locator(`.rows .row > :nth-child(${index})`).allInnerTexts();
+  const column = (page, index) => page.locator(`.rows .row > :nth-child(${index})`).allInnerTexts();
   const count = (page) => page.locator('.count').innerText();
 
   test('filters by words, comparisons and lists', async () => {
@@ -32,7 +31,10 @@ export function table_tests(test, { browser, reports }) {
   test('sorts both ways, missing values last', async () => {
     const page = await open(browser(), reports.render('diverged'));
     const { runs } = reports.document('diverged');
-    const losses = runs.map((run) => run.loss).filter((loss) => loss !== null).sort((a, b) => a - b);
+    const losses = runs
+      .map((run) => run.loss)
+      .filter((loss) => loss !== null)
+      .sort((a, b) => a - b);
     const head = page.locator('[data-column="loss"]');
     assert.equal(await head.getAttribute('aria-sort'), 'ascending');
     assert.equal((await column(page, 8))[0], losses[0].toFixed(4));
@@ -44,7 +46,10 @@ export function table_tests(test, { browser, reports }) {
     assert.equal((await column(page, 8)).pop(), '–');
     await page.locator('[data-column="width"] button').click();
     const widths = (await column(page, 3)).map((text) => Number(text.replace(',', '')));
-    assert.deepEqual(widths, [...widths].sort((a, b) => a - b));
+    assert.deepEqual(
+      widths,
+      [...widths].sort((a, b) => a - b),
+    );
     await page.close();
   });
 
@@ -55,10 +60,15 @@ export function table_tests(test, { browser, reports }) {
       page.waitForEvent('download'),
       page.locator('.filters button').click(),
     ]);
-    const lines = readFileSync(await download.path(), 'utf8').trim().split('\r\n');
+    const lines = readFileSync(await download.path(), 'utf8')
+      .trim()
+      .split('\r\n');
     assert.equal(lines.length, 28);
     assert.match(lines[0], /^id,layers,width,heads,params,tokens,seed,loss/);
-    const best = reports.document('usual').runs.filter((r) => r.layers === 24).sort((a, b) => a.loss - b.loss)[0];
+    const best = reports
+      .document('usual')
+      .runs.filter((r) => r.layers === 24)
+      .sort((a, b) => a.loss - b.loss)[0];
     assert.equal(lines[1].split(',')[7], String(best.loss));
     await page.close();
   });

@@ -84,7 +84,11 @@ export function draw_axes(
     const at = Math.round(map_x(value)) + 0.5;
     g.append(
       s('line', { x1: at, x2: at, y1: area.top, y2: area.bottom + 5, style: 'stroke:var(--grid)' }),
-      s('text', { x: at, y: area.bottom + 19, 'text-anchor': 'middle', style: kText }, x.format(value)),
+      s(
+        'text',
+        { x: at, y: area.bottom + 19, 'text-anchor': 'middle', style: kText },
+        x.format(value),
+      ),
     );
   }
   for (const value of axis_ticks(y, Math.max(3, Math.floor((area.bottom - area.top) / 48)))) {
@@ -101,7 +105,11 @@ export function draw_axes(
   const base = area.bottom + 0.5;
   g.append(
     s('line', { x1: area.left, x2: area.right, y1: base, y2: base, style: 'stroke:var(--axis)' }),
-    s('text', { x: area.right, y: area.bottom + 38, 'text-anchor': 'end', style: kText }, `${x.label} →`),
+    s(
+      'text',
+      { x: area.right, y: area.bottom + 38, 'text-anchor': 'end', style: kText },
+      `${x.label} →`,
+    ),
     s('text', { x: 0, y: 13, style: kText }, `↑ ${y.label}`),
   );
   return g;

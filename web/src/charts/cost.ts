@@ -23,10 +23,17 @@ export function cost(model: Model, store: Store): Plot {
     label_room: 16,
     content: () => make_content(model, store, mode),
     controls: [
-      choice<Mode>('Which cost', [['flops', 'FLOPs'], ['seconds', 'Time']], (chosen) => {
-        mode = chosen;
-        plot.update(true);
-      }),
+      choice<Mode>(
+        'Which cost',
+        [
+          ['flops', 'FLOPs'],
+          ['seconds', 'Time'],
+        ],
+        (chosen) => {
+          mode = chosen;
+          plot.update(true);
+        },
+      ),
     ],
     note: 'One dot a finished run. Line: the runs that no cheaper shown run beats.',
   });
@@ -49,13 +56,21 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
     x: {
       label: mode === 'flops' ? 'training FLOPs' : 'training time, seconds',
       scale: 'log',
-      domain: padded(usable.map((run) => run[mode]!), 'log', 0.05),
-      format: (value) => (mode === 'flops' ? value.toExponential(0).replace('e+', 'e') : duration(value)),
+      domain: padded(
+        usable.map((run) => run[mode]!),
+        'log',
+        0.05,
+      ),
+      format: (value) =>
+        mode === 'flops' ? value.toExponential(0).replace('e+', 'e') : duration(value),
     },
     y: {
       label: 'held-out loss, nats per token',
       scale: 'linear',
-      domain: padded(usable.map((run) => run.loss!), 'linear'),
+      domain: padded(
+        usable.map((run) => run.loss!),
+        'linear',
+      ),
       format: (value) => fixed(value, 2),
     },
     targets: shown.map((run) => ({
@@ -81,11 +96,17 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
       model.depths.forEach((depth, index) => {
         const mine = shown.filter((run) => run.layers === depth);
         if (mine.length === 0) return;
-        view.inside.append(s('g', { class: 'series', 'data-depth': depth },
-          dots(mine.map(at), depth_colour(index), usable.length > 800 ? 3.5 : 6)));
+        view.inside.append(
+          s(
+            'g',
+            { class: 'series', 'data-depth': depth },
+            dots(mine.map(at), depth_colour(index), usable.length > 800 ? 3.5 : 6),
+          ),
+        );
       });
     },
   };
-  if (usable.length === 0) content.empty = `No finished run has a ${mode === 'flops' ? 'FLOP count' : 'time'}.`;
+  if (usable.length === 0)
+    content.empty = `No finished run has a ${mode === 'flops' ? 'FLOP count' : 'time'}.`;
   return content;
 }

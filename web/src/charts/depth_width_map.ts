@@ -25,14 +25,22 @@ export function depth_width_map(model: Model, store: Store): Plot {
     label_room: 20,
     content: () => make_content(model, store, mode),
     controls: [
-      choice<Mode>('What is coloured', [['loss', 'Loss'], ['excess', 'Above best']], (chosen) => {
-        mode = chosen;
-        plot.update();
-      }),
+      choice<Mode>(
+        'What is coloured',
+        [
+          ['loss', 'Loss'],
+          ['excess', 'Above best'],
+        ],
+        (chosen) => {
+          mode = chosen;
+          plot.update();
+        },
+      ),
     ],
     note:
-      'Colour: mean over seeds, dark is low. “Above best” compares with the best depth of equal ' +
-      'size. Lines: the width from which each depth pays, by this study (solid) and published (dashed).',
+      'Colour: mean over seeds, dark is low. “Above best” compares with the best depth of ' +
+      'equal size. Lines: the width from which each depth pays, by this study (solid) and ' +
+      'published (dashed).',
   });
   return plot;
 }
@@ -53,7 +61,11 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
     x: {
       label: 'width d',
       scale: 'log',
-      domain: padded(cells.map((cell) => cell.width!), 'log', 0.07),
+      domain: padded(
+        cells.map((cell) => cell.width!),
+        'log',
+        0.07,
+      ),
       format: si,
     },
     y: {
@@ -69,7 +81,10 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
       colour: 'var(--ink)',
       title: `${layers(cell.layers)} × ${whole(cell.width)} wide`,
       lines: [
-        [mode === 'excess' ? 'above best' : 'loss', mode === 'excess' ? percent(cell.value) : fixed(cell.value, 4)],
+        [
+          mode === 'excess' ? 'above best' : 'loss',
+          mode === 'excess' ? percent(cell.value) : fixed(cell.value, 4),
+        ],
         ['parameters', whole(cell.params)],
         ['seeds', String(cell.runs.length)],
       ],
@@ -83,7 +98,11 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
       const { law, published } = model.study;
       if (published) draw_law(view, published, rows, '5 4');
       if (law) draw_law(view, law, rows, '');
-      draw_key(view, format(least), `${most < (values[values.length - 1] ?? 0) ? '≥ ' : ''}${format(most)}`);
+      draw_key(
+        view,
+        format(least),
+        `${most < (values[values.length - 1] ?? 0) ? '≥ ' : ''}${format(most)}`,
+      );
     },
   };
   if (cells.length === 0) content.empty = 'No finished run with a width to map.';
@@ -104,17 +123,37 @@ function draw_row(
   const g = s('g', { class: 'tiles' });
   cells.forEach((cell, i) => {
     const reach = (other: Cell | undefined) =>
-      Math.min(Math.log(2) / 4, other ? Math.abs(Math.log(other.width! / cell.width!)) / 2 : Infinity);
+      Math.min(
+        Math.log(2) / 4,
+        other ? Math.abs(Math.log(other.width! / cell.width!)) / 2 : Infinity,
+      );
     const left = view.x(cell.width! * Math.exp(-reach(cells[i - 1])));
     const right = view.x(cell.width! * Math.exp(reach(cells[i + 1])));
     const fill = ramp(share(cell.value));
     const width = Math.max(2, right - left - 1.5);
-    g.append(s('rect', { x: left.toFixed(1), y: top.toFixed(1), width: width.toFixed(1),
-      height: height.toFixed(1), rx: Math.min(3, width / 4), style: `fill:${fill}` }));
-    if (width < 44 || height < 18) return;
-    g.append(s('text', { x: (left + width / 2).toFixed(1), y: (top + height / 2 + 4).toFixed(1),
-      'text-anchor': 'middle', style: `fill:${ink_on_ramp(share(cell.value))};font-size:11.5px` },
-      format(cell.value)));
+    g.append(
+      s('rect', {
+        x: left.toFixed(1),
+        y: top.toFixed(1),
+        width: width.toFixed(1),
+        height: height.toFixed(1),
+        rx: Math.min(3, width / 4),
+        style: `fill:${fill}`,
+      }),
+    );
+    if (width < 36 || height < 18) return;
+    g.append(
+      s(
+        'text',
+        {
+          x: (left + width / 2).toFixed(1),
+          y: (top + height / 2 + 4).toFixed(1),
+          'text-anchor': 'middle',
+          style: `fill:${ink_on_ramp(share(cell.value))};font-size:11.5px`,
+        },
+        format(cell.value),
+      ),
+    );
   });
   view.inside.append(g);
 }
@@ -136,8 +175,15 @@ function draw_key(view: View, least: string, most: string): void {
   const left = view.area.right - width - 56;
   const steps = 24;
   for (let i = 0; i < steps; ++i) {
-    view.over.append(s('rect', { x: left + (i * width) / steps, y: 4, width: width / steps + 0.6,
-      height: 9, style: `fill:${ramp((i + 0.5) / steps)}` }));
+    view.over.append(
+      s('rect', {
+        x: left + (i * width) / steps,
+        y: 4,
+        width: width / steps + 0.6,
+        height: 9,
+        style: `fill:${ramp((i + 0.5) / steps)}`,
+      }),
+    );
   }
   view.over.append(
     label(left - 6, 13, least, 'var(--ink-soft)', 'end'),

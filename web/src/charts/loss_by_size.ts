@@ -8,7 +8,7 @@ import { depth_colour } from '../palette';
 import type { Store } from '../store';
 import { padded } from './axes';
 import { choice } from './choice';
-import { band, dots, label, polyline, spread, type EndLabel } from './marks';
+import { band, dots, label, LabelRoom, polyline, spread, type EndLabel } from './marks';
 import { Plot, type Content, type View } from './plot';
 
 type Mode = 'loss' | 'bits_per_byte' | 'excess';
@@ -40,7 +40,7 @@ export function loss_by_size(model: Model, store: Store): Plot {
     ],
     note:
       'Lines: mean over seeds; bands: least to greatest seed. Rings: size at which the deeper ' +
-      'network starts to win, with its 95 % interval. Sizes count the parameters as the study does.',
+      'network starts to win, with its 95 % interval. N counts parameters as the study does.',
   });
   return plot;
 }
@@ -56,7 +56,8 @@ export function excess_by_size(model: Model, store: Store): Plot {
     content: () => make_content(model, store, 'excess'),
     note:
       'Zero: no depth does better at this size. Other depths are interpolated in ln N between ' +
-      'their own sizes, never beyond them. The axis ends above nine tenths of the points; press − to see all.',
+      'their own sizes, never beyond them. The axis ends above nine tenths of the points; ' +
+      'press − to see all.',
   });
 }
 
@@ -67,26 +68,38 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
   const shown = model.depths.filter((depth) => all.has(depth) && store.shown(depth));
   const axis = kAxis[mode];
   const crossings = model.study.transitions.filter(
-    (t) => t.status === 'crossing' && t.params !== null && store.shown(t.shallow) && store.shown(t.deep),
+    (t) =>
+      t.status === 'crossing' && t.params !== null && store.shown(t.shallow) && store.shown(t.deep),
   );
   const content: Content = {
     x: {
       label: 'parameters N',
       scale: 'log',
-      domain: padded(every.map((cell) => cell.params), 'log', 0.04),
+      domain: padded(
+        [...raw.values()].flat().map((cell) => cell.params),
+        'log',
+        0.04,
+      ),
       format: si,
     },
     y: {
       label: axis.label,
       scale: 'linear',
-      domain: mode === 'excess' ? excess_domain(every) : padded(every.flatMap((cell) => [cell.low, cell.high]), 'linear'),
+      domain:
+        mode === 'excess'
+          ? excess_domain(every)
+          : padded(
+              every.flatMap((cell) => [cell.low, cell.high]),
+              'linear',
+            ),
       format: axis.format,
     },
     targets: shown.flatMap((depth) => all.get(depth)!.map((cell) => target(model, cell, mode))),
     table: csv(all, mode),
     draw: (view) => {
       for (const depth of shown) draw_depth(view, model, depth, all.get(depth)!);
-      for (const crossing of crossings) draw_crossing(view, all, crossing);
+      const room = new LabelRoom();
+      for (const crossing of crossings) draw_crossing(view, all, crossing, room);
       if (!view.narrow) draw_end_labels(view, model, shown, all);
     },
   };
@@ -142,7 +155,12 @@ function draw_depth(view: View, model: Model, depth: number, cells: Cell[]): voi
   view.inside.append(g);
 }
 
-function draw_crossing(view: View, all: Map<number, Cell[]>, crossing: Transition): void {
+function draw_crossing(
+  view: View,
+  all: Map<number, Cell[]>,
+  crossing: Transition,
+  room: LabelRoom,
+): void {
   const params = crossing.params!;
   const deep = value_at(all.get(crossing.deep) ?? [], params);
   const shallow = value_at(all.get(crossing.shallow) ?? [], params);
@@ -170,7 +188,6 @@ function draw_crossing(view: View, all: Map<number, Cell[]>, crossing: Transitio
       r: 5.5,
       style: 'fill:var(--paper);stroke:var(--ink);stroke-width:1.8',
     }),
-    label(x, view.area.top + 12, `${crossing.shallow} → ${crossing.deep}`, 'var(--ink)', 'middle'),
     s('line', {
       x1: x,
       x2: x,
@@ -179,6 +196,11 @@ function draw_crossing(view: View, all: Map<number, Cell[]>, crossing: Transitio
       style: 'stroke:var(--ink);stroke-width:1;stroke-dasharray:2 3;stroke-opacity:.55',
     }),
   );
+  const name = `${crossing.shallow} → ${crossing.deep}`;
+  const top = view.area.top + 12;
+  if (room.take(x - name.length * 3.6, top, name)) {
+    g.append(label(x, top, name, 'var(--ink)', 'middle'));
+  }
   view.inside.append(g);
 }
 

@@ -23,9 +23,10 @@ interface Line {
 export function loss_curves(model: Model, store: Store): Plot {
   const lines = select(model);
   const all = model.study.curves.length;
-  const note = lines.length < all
-    ? `${whole(lines.length)} of ${whole(all)} curves, evenly chosen over depth and size; the CSV has the same.`
-    : `${whole(all)} curves. Loss is what the run recorded along training.`;
+  const note =
+    lines.length < all
+      ? `${whole(lines.length)} of ${whole(all)} curves, evenly chosen over depth and size.`
+      : `${whole(all)} curves. Loss is what the run recorded along training.`;
   return new Plot({
     id: 'loss-curves',
     title: 'Loss along training',
@@ -42,7 +43,12 @@ function select(model: Model): Line[] {
   const lines: Line[] = [];
   for (const curve of model.study.curves) {
     const run = model.by_id.get(curve.id);
-    if (run) lines.push({ run, points: thin(curve), colour: depth_colour(model.depths.indexOf(run.layers)) });
+    if (run)
+      lines.push({
+        run,
+        points: thin(curve),
+        colour: depth_colour(model.depths.indexOf(run.layers)),
+      });
   }
   lines.sort((a, b) => a.run.layers - b.run.layers || (a.run.params ?? 0) - (b.run.params ?? 0));
   if (lines.length <= kMostCurves) return lines;
@@ -53,13 +59,17 @@ function select(model: Model): Line[] {
 function thin(curve: Curve): [number, number][] {
   const count = curve.points.length;
   if (count <= kMostPoints) return curve.points;
-  return Array.from({ length: kMostPoints }, (_, i) =>
-    curve.points[Math.round((i * (count - 1)) / (kMostPoints - 1))]!);
+  return Array.from(
+    { length: kMostPoints },
+    (_, i) => curve.points[Math.round((i * (count - 1)) / (kMostPoints - 1))]!,
+  );
 }
 
 function make_content(lines: Line[], store: Store): Content {
   const shown = lines.filter((line) => store.shown(line.run.layers));
-  const losses = lines.flatMap((line) => line.points.map((point) => point[1])).sort((a, b) => a - b);
+  const losses = lines
+    .flatMap((line) => line.points.map((point) => point[1]))
+    .sort((a, b) => a - b);
   // The first steps are far above the rest: the axis ends where 98 % of the points do.
   const top = losses[Math.floor(0.98 * (losses.length - 1))] ?? 1;
   const thickness = shown.length > 80 ? 1 : 1.6;
@@ -67,7 +77,11 @@ function make_content(lines: Line[], store: Store): Content {
     x: {
       label: 'tokens seen',
       scale: 'log',
-      domain: padded(lines.flatMap((line) => line.points.map((point) => point[0])), 'log', 0.02),
+      domain: padded(
+        lines.flatMap((line) => line.points.map((point) => point[0])),
+        'log',
+        0.02,
+      ),
       format: si,
     },
     y: {
@@ -80,12 +94,18 @@ function make_content(lines: Line[], store: Store): Content {
     table: {
       header: ['id', 'layers', 'width', 'seed', 'tokens', 'loss'],
       rows: lines.flatMap(({ run, points }) =>
-        points.map(([tokens, loss]) => [run.id, run.layers, run.width, run.seed, tokens, loss])),
+        points.map(([tokens, loss]) => [run.id, run.layers, run.width, run.seed, tokens, loss]),
+      ),
     },
     draw: (view) => {
       for (const line of shown) {
-        view.inside.append(s('g', { class: 'series', 'data-depth': line.run.layers },
-          draw_line(view, line, thickness, 'stroke-opacity:.75')));
+        view.inside.append(
+          s(
+            'g',
+            { class: 'series', 'data-depth': line.run.layers },
+            draw_line(view, line, thickness, 'stroke-opacity:.75'),
+          ),
+        );
       }
     },
   };
@@ -105,7 +125,11 @@ function targets(line: Line): Target[] {
     y: loss,
     colour: line.colour,
     title: `${layers(run.layers)} × ${run.width ?? '?'} wide, seed ${run.seed || '?'}`,
-    lines: [['tokens', si(tokens)], ['loss', fixed(loss, 4)], ['run', run.id.slice(0, 12)]],
+    lines: [
+      ['tokens', si(tokens)],
+      ['loss', fixed(loss, 4)],
+      ['run', run.id.slice(0, 12)],
+    ],
     highlight: (view: View) => draw_line(view, line, 3, ''),
   }));
 }

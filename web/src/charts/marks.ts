@@ -15,7 +15,12 @@ export function dots(points: Pair[], colour: string, size: number): SVGPathEleme
   });
 }
 
-export function polyline(points: Pair[], colour: string, width: number, extra = ''): SVGPathElement {
+export function polyline(
+  points: Pair[],
+  colour: string,
+  width: number,
+  extra = '',
+): SVGPathElement {
   const d = line_path<Pair>()(points.map(([x, y]): Pair => [round(x), round(y)])) ?? '';
   return s('path', {
     d,
@@ -74,4 +79,19 @@ export function spread(labels: EndLabel[], gap: number, top: number, bottom: num
     next = entry.y;
   }
   return placed;
+}
+
+/// Keeps labels from lying on each other: a label that would touch an earlier one is left out.
+export class LabelRoom {
+  private readonly taken_: [number, number, number, number][] = [];
+
+  /// Takes the box of a 12 px label starting at x, standing on y, if it is free.
+  take(x: number, y: number, text: string): boolean {
+    const box: [number, number, number, number] = [x, y - 11, x + text.length * 7.2, y + 3];
+    const free = this.taken_.every(
+      (other) => box[2] < other[0] || box[0] > other[2] || box[3] < other[1] || box[1] > other[3],
+    );
+    if (free) this.taken_.push(box);
+    return free;
+  }
 }

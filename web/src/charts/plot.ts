@@ -2,8 +2,8 @@
 // a `content` function, called again whenever the size, the zoom or the shown depths change.
 //
 // Mouse: move for values, drag a rectangle to zoom, double click to go back. Keyboard: arrows walk
-// the points, + and - zoom, 0 goes back. The first drawing waits until the chart comes near the
-// screen, so that a report of ten thousand runs opens at once.
+// the points, + and - zoom, 0 goes back. A chart is drawn when it comes near the screen and
+// redrawn only there, so that a report of ten thousand runs opens and answers at once.
 import { button, h, s } from '../dom';
 import type { CsvTable } from '../export/csv';
 import { save_menu } from '../export/save_menu';
@@ -45,6 +45,9 @@ export interface PlotOptions {
   note?: string;
 }
 
+const kPaperWidth = 680;
+const kPaperHeight = 330;
+
 export class Plot {
   readonly figure: HTMLElement;
   private readonly stage_: HTMLElement;
@@ -54,7 +57,8 @@ export class Plot {
   private readonly reset_: HTMLButtonElement;
   private width_ = 0;
   private content_: Content | null = null;
-  private seen_ = false;
+  private near_ = false;
+  private stale_ = true;
 
   constructor(private readonly options_: PlotOptions) {
     this.stage_ = h('div', { class: 'stage', style: `min-height:${options_.height}px` });
@@ -64,7 +68,12 @@ export class Plot {
     this.reset_.hidden = true;
     const tools = h('div', { class: 'tools' }, ...(options_.controls ?? []), this.reset_);
     tools.append(
-      save_menu(options_.id, options_.title, () => this.drawn(), () => this.content().table),
+      save_menu(
+        options_.id,
+        options_.title,
+        () => this.drawn(),
+        () => this.content().table,
+      ),
     );
     const title_id = `${options_.id}-title`;
     this.figure = h(
@@ -81,27 +90,35 @@ export class Plot {
   update(reset_zoom = false): void {
     this.content_ = null;
     if (reset_zoom) this.zoom_.clear();
-    if (this.seen_) this.render();
+    this.stale_ = true;
+    if (this.near_) this.render();
   }
 
-  /// Draws now even when the reader has not come here yet.
+  /// Draws now even when the reader is elsewhere.
   force(): void {
-    if (this.svg_ === null) this.render();
+    if (this.stale_) this.render();
+  }
+
+  /// Draws for paper, at the width of an A4 page's text, so that letters keep their size.
+  print(): void {
+    this.render(kPaperWidth, Math.min(kPaperHeight, this.options_.height));
+    this.stale_ = true;
   }
 
   private watch(): void {
     const near = new IntersectionObserver(
       (entries) => {
-        if (!entries.some((entry) => entry.isIntersecting)) return;
-        near.disconnect();
-        this.render();
+        this.near_ = entries[entries.length - 1]!.isIntersecting;
+        if (this.near_) this.force();
       },
       { rootMargin: '300px' },
     );
     near.observe(this.stage_);
     new ResizeObserver(() => {
       const width = Math.round(this.stage_.clientWidth);
-      if (this.seen_ && width > 0 && Math.abs(width - this.width_) > 1) this.render();
+      if (width === 0 || Math.abs(width - this.width_) <= 1) return;
+      this.stale_ = true;
+      if (this.near_) this.render();
     }).observe(this.stage_);
   }
 
@@ -115,11 +132,14 @@ export class Plot {
     return this.svg_!;
   }
 
-  private render(): void {
-    this.seen_ = true;
+  private render(
+    width = Math.round(this.stage_.clientWidth) || kPaperWidth,
+    height = this.options_.height,
+  ): void {
+    this.stale_ = false;
     const content = this.content();
-    this.width_ = Math.round(this.stage_.clientWidth) || 720;
-    const { svg, view } = this.frame(content);
+    this.width_ = width;
+    const { svg, view } = this.frame(content, height);
     if (content.empty) {
       svg.append(empty_text(view.area, content.empty));
     } else {
@@ -131,13 +151,13 @@ export class Plot {
     this.svg_ = svg;
     this.reset_.hidden = this.zoom_.window === null;
     this.tooltip_.attach(svg, view, content.targets);
-    if (!content.empty) this.zoom_.attach(svg, view, this.inverse(content, view.area), this.tooltip_);
+    if (!content.empty)
+      this.zoom_.attach(svg, view, this.inverse(content, view.area), this.tooltip_);
     if (had_focus) svg.focus();
   }
 
-  private frame(content: Content): { svg: SVGSVGElement; view: View } {
+  private frame(content: Content, height: number): { svg: SVGSVGElement; view: View } {
     const width = this.width_;
-    const height = this.options_.height;
     const narrow = width < 560;
     const room = narrow ? 12 : this.options_.label_room;
     const area: Area = { left: 52, top: 28, right: width - room, bottom: height - 46 };

@@ -31,47 +31,93 @@ export function speed(model: Model, store: Store): Plot {
     label_room: 74,
     content: () => make_content(model, store, mode),
     controls: [
-      choice<Mode>('Which speed', [['tokens', 'Tokens/s'], ['flops', 'FLOP/s']], (chosen) => {
-        mode = chosen;
-        plot.update(true);
-      }),
+      choice<Mode>(
+        'Which speed',
+        [
+          ['tokens', 'Tokens/s'],
+          ['flops', 'FLOP/s'],
+        ],
+        (chosen) => {
+          mode = chosen;
+          plot.update(true);
+        },
+      ),
     ],
-    note: 'Median over the runs of one shape. At equal size a deeper network does more, narrower steps.',
+    note: 'Median over the runs of one shape. Of equal size, the deeper network is the narrower.',
   });
   return plot;
 }
 
 function make_content(model: Model, store: Store, mode: Mode): Content {
-  const usable = model.study.runs.filter((run) => run.params !== null && speed_of(run, mode) !== null);
-  const lines = [...group(usable, (run) => run.layers)].sort((a, b) => a[0] - b[0]).map(([depth, runs]) => {
-    const points = [...group(runs, (run) => run.params!)]
-      .map(([params, same]): [number, number, Run] => [params, median(same, (run) => speed_of(run, mode)!)!, same[0]!])
-      .sort((a, b) => a[0] - b[0]);
-    return { depth, points, colour: depth_colour(model.depths.indexOf(depth)) };
-  });
+  const usable = model.study.runs.filter(
+    (run) => run.params !== null && speed_of(run, mode) !== null,
+  );
+  const lines = [...group(usable, (run) => run.layers)]
+    .sort((a, b) => a[0] - b[0])
+    .map(([depth, runs]) => {
+      const points = [...group(runs, (run) => run.params!)]
+        .map(([params, same]): [number, number, Run] => [
+          params,
+          median(same, (run) => speed_of(run, mode)!)!,
+          same[0]!,
+        ])
+        .sort((a, b) => a[0] - b[0]);
+      return { depth, points, colour: depth_colour(model.depths.indexOf(depth)) };
+    });
   const every = lines.flatMap((line) => line.points);
   const shown = lines.filter((line) => store.shown(line.depth));
   const unit = mode === 'tokens' ? 'tokens per second' : 'FLOP per second';
   const content: Content = {
-    x: { label: 'parameters N', scale: 'log', domain: padded(every.map((p) => p[0]), 'log', 0.04), format: si },
-    y: { label: unit, scale: 'log', domain: padded(every.map((p) => p[1]), 'log', 0.06), format: si },
-    targets: shown.flatMap((line) => line.points.map(([params, value, run]) => ({
-      x: params,
-      y: value,
-      colour: line.colour,
-      title: `${layers(line.depth)} × ${run.width ?? '?'} wide`,
-      lines: [['parameters', whole(params)], [unit, si(value)]] as [string, string][],
-    }))),
+    x: {
+      label: 'parameters N',
+      scale: 'log',
+      domain: padded(
+        every.map((p) => p[0]),
+        'log',
+        0.04,
+      ),
+      format: si,
+    },
+    y: {
+      label: unit,
+      scale: 'log',
+      domain: padded(
+        every.map((p) => p[1]),
+        'log',
+        0.06,
+      ),
+      format: si,
+    },
+    targets: shown.flatMap((line) =>
+      line.points.map(([params, value, run]) => ({
+        x: params,
+        y: value,
+        colour: line.colour,
+        title: `${layers(line.depth)} × ${run.width ?? '?'} wide`,
+        lines: [
+          ['parameters', whole(params)],
+          [unit, si(value)],
+        ] as [string, string][],
+      })),
+    ),
     table: {
       header: ['layers', 'width', 'params', unit.replaceAll(' ', '_')],
-      rows: lines.flatMap((line) => line.points.map(([params, value, run]) => [line.depth, run.width, params, value])),
+      rows: lines.flatMap((line) =>
+        line.points.map(([params, value, run]) => [line.depth, run.width, params, value]),
+      ),
     },
     draw: (view) => {
       const ends: EndLabel[] = [];
       for (const line of shown) {
         const points = line.points.map((p): [number, number] => [view.x(p[0]), view.y(p[1])]);
-        view.inside.append(s('g', { class: 'series', 'data-depth': line.depth },
-          polyline(points, line.colour, 1.8), dots(points, line.colour, points.length > 60 ? 3.5 : 5.5)));
+        view.inside.append(
+          s(
+            'g',
+            { class: 'series', 'data-depth': line.depth },
+            polyline(points, line.colour, 1.8),
+            dots(points, line.colour, points.length > 60 ? 3.5 : 5.5),
+          ),
+        );
         const last = points[points.length - 1];
         if (last) ends.push({ y: last[1] + 4, text: layers(line.depth), colour: line.colour });
       }

@@ -137,7 +137,8 @@ export class Tooltip {
     const height = this.card_.offsetHeight;
     const room = this.stage_.clientWidth;
     const left = x * scale + 14 + width > room ? x * scale - 14 - width : x * scale + 14;
-    const top = Math.max(0, y * scale - height - 10);
-    this.card_.style.transform = `translate(${Math.max(0, Math.round(left))}px,${Math.round(top)}px)`;
+    const across = Math.max(0, Math.round(left));
+    const down = Math.max(0, Math.round(y * scale - height - 10));
+    this.card_.style.transform = `translate(${across}px,${down}px)`;
   }
 }

@@ -8,7 +8,7 @@ import { s } from '../dom';
 import { fixed, si, whole } from '../format';
 import type { Model } from '../model';
 import { padded } from './axes';
-import { band, label, polyline } from './marks';
+import { band, label, LabelRoom, polyline } from './marks';
 import { Plot, type Content, type View } from './plot';
 import type { Target } from './tooltip';
 
@@ -73,7 +73,11 @@ function make_content(model: Model, law: Law | null, published: Law | null): Con
   const deepest = Math.max(...model.depths, ...points.map((mark) => mark.depth), 2);
   const x_domain: [number, number] = [0, deepest * 1.06];
   const laws = [law, published].filter((entry): entry is Law => entry !== null);
-  const heights = points.flatMap((mark) => [mark.width, mark.low ?? mark.width, mark.high ?? mark.width]);
+  const heights = points.flatMap((mark) => [
+    mark.width,
+    mark.low ?? mark.width,
+    mark.high ?? mark.width,
+  ]);
   for (const entry of laws) {
     heights.push(law_width(entry, x_domain[0]), law_width(entry, x_domain[1]));
   }
@@ -87,7 +91,11 @@ function make_content(model: Model, law: Law | null, published: Law | null): Con
     y: {
       label: 'width d',
       scale: 'log',
-      domain: padded(heights.filter((value) => value > 0 && value < 1e9), 'log', 0.06),
+      domain: padded(
+        heights.filter((value) => value > 0 && value < 1e9),
+        'log',
+        0.06,
+      ),
       format: si,
     },
     targets: points.map(target),
@@ -95,7 +103,8 @@ function make_content(model: Model, law: Law | null, published: Law | null): Con
     draw: (view) => {
       if (published) draw_law(view, published, x_domain, kPublished, 'published', '5 4');
       if (law) draw_law(view, law, x_domain, kOwn, 'this study', '');
-      for (const mark of points) draw_mark(view, mark);
+      const room = new LabelRoom();
+      for (const mark of points) draw_mark(view, mark, room);
     },
   };
   if (laws.length === 0 && points.length === 0) {
@@ -112,11 +121,18 @@ function draw_law(
   name: string,
   dash: string,
 ): void {
-  const depths = Array.from({ length: 61 }, (_, i) => domain[0] + (i / 60) * (domain[1] - domain[0]));
+  const depths = Array.from(
+    { length: 61 },
+    (_, i) => domain[0] + (i / 60) * (domain[1] - domain[0]),
+  );
   const at = (depth: number, sigma: number) =>
     view.y(Math.max(1e-6, law_width(law, depth) * Math.exp(sigma * law_error(law, depth))));
   view.inside.append(
-    band(depths.map((depth) => [view.x(depth), at(depth, -1), at(depth, 1)]), colour, 0.13),
+    band(
+      depths.map((depth) => [view.x(depth), at(depth, -1), at(depth, 1)]),
+      colour,
+      0.13,
+    ),
     polyline(
       depths.map((depth): [number, number] => [view.x(depth), at(depth, 0)]),
       colour,
@@ -133,7 +149,7 @@ function draw_law(
   }
 }
 
-function draw_mark(view: View, mark: Mark): void {
+function draw_mark(view: View, mark: Mark, room: LabelRoom): void {
   const x = view.x(mark.depth);
   const y = view.y(mark.width);
   const g = s('g', { class: 'transition', 'data-status': mark.transition.status });
@@ -141,7 +157,9 @@ function draw_mark(view: View, mark: Mark): void {
   if (mark.transition.status === 'crossing') {
     if (mark.low !== null && mark.high !== null) {
       const [low, high] = [view.y(mark.low), view.y(mark.high)];
-      g.append(s('path', { d: `M${x} ${low}V${high}M${x - 4} ${low}h8M${x - 4} ${high}h8`, style: ink }));
+      g.append(
+        s('path', { d: `M${x} ${low}V${high}M${x - 4} ${low}h8M${x - 4} ${high}h8`, style: ink }),
+      );
     }
     g.append(s('circle', { cx: x, cy: y, r: 5, style: 'fill:var(--accent);stroke:var(--paper)' }));
   } else {
@@ -151,7 +169,8 @@ function draw_mark(view: View, mark: Mark): void {
     g.append(s('path', { d, style: ink }));
   }
   const { shallow, deep } = mark.transition;
-  g.append(label(x + 9, y + 4, `${shallow} → ${deep}`, 'var(--ink)'));
+  const name = `${shallow} → ${deep}`;
+  if (room.take(x + 9, y + 4, name)) g.append(label(x + 9, y + 4, name, 'var(--ink)'));
   view.inside.append(g);
 }
 
@@ -177,7 +196,17 @@ function target(mark: Mark): Target {
 
 function csv(points: Mark[], law: Law | null, published: Law | null) {
   return {
-    header: ['shallow', 'deep', 'depth', 'status', 'width', 'width_low', 'width_high', 'law', 'published'],
+    header: [
+      'shallow',
+      'deep',
+      'depth',
+      'status',
+      'width',
+      'width_low',
+      'width_high',
+      'law',
+      'published',
+    ],
     rows: points.map((mark) => [
       mark.transition.shallow,
       mark.transition.deep,

@@ -28,7 +28,12 @@ export function header(model: Model): HTMLElement {
   return h(
     'header',
     { id: 'top' },
-    h('p', { class: 'eyebrow' }, 'Depth and width study', study.created ? ` · ${day(study.created)}` : ''),
+    h(
+      'p',
+      { class: 'eyebrow' },
+      'Depth and width study',
+      study.created ? ` · ${day(study.created)}` : '',
+    ),
     h('h1', {}, study.title),
     study.question ? h('p', { class: 'question' }, study.question) : null,
     h('div', { class: 'answer' }, ...answer),
@@ -54,15 +59,33 @@ function facts(model: Model): HTMLElement {
   const entries: [string, string, string][] = [
     [whole(model.finished.length), 'finished runs', `of ${plural(runs.length, 'run')}`],
     [String(model.depths.length), 'depths', model.depths.length > 0 ? range(model.depths) : ''],
-    [least === undefined ? '–' : least === most ? si(least) : `${si(least)}–${si(most!)}`, 'parameters', ''],
-    [best ? fixed(best.loss, 3) : '–', 'lowest loss', best ? `${best.layers} × ${best.width ?? '?'}` : ''],
-    [duration(sum(runs, (run) => run.seconds ?? 0) || null), 'of training', `${flops(sum(runs, (run) => run.flops ?? 0) || null)} FLOPs`],
+    [
+      least === undefined ? '–' : least === most ? si(least) : `${si(least)}–${si(most!)}`,
+      'parameters',
+      '',
+    ],
+    [
+      best ? fixed(best.loss, 3) : '–',
+      'lowest loss',
+      best ? `${best.layers} × ${best.width ?? '?'}` : '',
+    ],
+    [
+      duration(sum(runs, (run) => run.seconds ?? 0) || null),
+      'of training',
+      `${flops(sum(runs, (run) => run.flops ?? 0) || null)} FLOPs`,
+    ],
   ];
   return h(
     'dl',
     { class: 'facts' },
     ...entries.map(([value, name, more]) =>
-      h('div', {}, h('dt', {}, name), h('dd', {}, value), more ? h('dd', { class: 'more' }, more) : null),
+      h(
+        'div',
+        {},
+        h('dt', {}, name),
+        h('dd', {}, value),
+        more ? h('dd', { class: 'more' }, more) : null,
+      ),
     ),
   );
 }

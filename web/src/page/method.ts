@@ -33,7 +33,14 @@ function fact_list(name: string, lines: [string, string][]): HTMLElement {
     'section',
     { class: 'fact-list' },
     h('h3', {}, name[0]!.toUpperCase() + name.slice(1).replaceAll('_', ' ')),
-    h('dl', {}, ...lines.flatMap(([key, value]) => [h('dt', {}, key.replaceAll('_', ' ')), h('dd', {}, value)])),
+    h(
+      'dl',
+      {},
+      ...lines.flatMap(([key, value]) => [
+        h('dt', {}, key.replaceAll('_', ' ')),
+        h('dd', {}, value),
+      ]),
+    ),
   );
 }
 

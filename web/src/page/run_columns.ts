@@ -22,19 +22,99 @@ const column = (
 ): Column => ({ name, title, share, value, show, numeric });
 
 export const kColumns: Column[] = [
-  column('id', 'Run', 1.5, (r) => r.id, (r) => r.id || '–', false),
-  column('layers', 'Layers', 0.8, (r) => r.layers, (r) => String(r.layers)),
-  column('width', 'Width', 0.8, (r) => r.width, (r) => whole(r.width)),
-  column('heads', 'Heads', 0.8, (r) => r.heads, (r) => whole(r.heads)),
-  column('params', 'Params', 1, (r) => r.params, (r) => si(r.params)),
-  column('tokens', 'Tokens', 1, (r) => r.tokens, (r) => si(r.tokens)),
-  column('seed', 'Seed', 0.7, (r) => number_or_text(r.seed), (r) => r.seed || '–'),
-  column('loss', 'Loss', 0.9, (r) => r.loss, (r) => fixed(r.loss, 4)),
-  column('bits_per_byte', 'Bits/byte', 1, (r) => r.bits_per_byte, (r) => fixed(r.bits_per_byte, 4)),
-  column('seconds', 'Time', 1.1, (r) => r.seconds, (r) => duration(r.seconds)),
-  column('tokens_per_second', 'Tokens/s', 1, (r) => r.tokens_per_second, (r) => si(r.tokens_per_second)),
-  column('flops', 'FLOPs', 1, (r) => r.flops, (r) => flops(r.flops)),
-  column('status', 'Status', 1.6, (r) => r.status, (r) => (r.reason ? `${r.status}: ${r.reason}` : r.status), false),
+  column(
+    'id',
+    'Run',
+    1.5,
+    (r) => r.id,
+    (r) => r.id || '–',
+    false,
+  ),
+  column(
+    'layers',
+    'Layers',
+    0.8,
+    (r) => r.layers,
+    (r) => String(r.layers),
+  ),
+  column(
+    'width',
+    'Width',
+    0.8,
+    (r) => r.width,
+    (r) => whole(r.width),
+  ),
+  column(
+    'heads',
+    'Heads',
+    0.8,
+    (r) => r.heads,
+    (r) => whole(r.heads),
+  ),
+  column(
+    'params',
+    'Params',
+    1,
+    (r) => r.params,
+    (r) => si(r.params),
+  ),
+  column(
+    'tokens',
+    'Tokens',
+    1,
+    (r) => r.tokens,
+    (r) => si(r.tokens),
+  ),
+  column(
+    'seed',
+    'Seed',
+    0.7,
+    (r) => number_or_text(r.seed),
+    (r) => r.seed || '–',
+  ),
+  column(
+    'loss',
+    'Loss',
+    0.9,
+    (r) => r.loss,
+    (r) => fixed(r.loss, 4),
+  ),
+  column(
+    'bits_per_byte',
+    'Bits/byte',
+    1,
+    (r) => r.bits_per_byte,
+    (r) => fixed(r.bits_per_byte, 4),
+  ),
+  column(
+    'seconds',
+    'Time',
+    1.1,
+    (r) => r.seconds,
+    (r) => duration(r.seconds),
+  ),
+  column(
+    'tokens_per_second',
+    'Tokens/s',
+    1,
+    (r) => r.tokens_per_second,
+    (r) => si(r.tokens_per_second),
+  ),
+  column(
+    'flops',
+    'FLOPs',
+    1,
+    (r) => r.flops,
+    (r) => flops(r.flops),
+  ),
+  column(
+    'status',
+    'Status',
+    1.6,
+    (r) => r.status,
+    (r) => (r.reason ? `${r.status}: ${r.reason}` : r.status),
+    false,
+  ),
 ];
 
 function number_or_text(text: string): number | string | null {
@@ -54,7 +134,11 @@ export function sorted(runs: Run[], column: Column, descending: boolean): Run[] 
     const order =
       typeof a.key === 'number' && typeof b.key === 'number'
         ? a.key - b.key
-        : String(a.key) < String(b.key) ? -1 : String(a.key) > String(b.key) ? 1 : 0;
+        : String(a.key) < String(b.key)
+          ? -1
+          : String(a.key) > String(b.key)
+            ? 1
+            : 0;
     return way * order || a.index - b.index;
   });
   return keyed.map((entry) => entry.run);

@@ -35,12 +35,24 @@ export class RunTable {
     store: Store,
   ) {
     const statuses = [...new Set(model_.study.runs.map((run) => run.status))].sort();
-    this.depth_ = select('Depth', 'All depths', model_.depths.map((depth) => [String(depth), layers(depth)]));
-    this.status_ = select('Status', 'All statuses', statuses.map((status) => [status, status]));
+    this.depth_ = select(
+      'Depth',
+      'All depths',
+      model_.depths.map((depth) => [String(depth), layers(depth)]),
+    );
+    this.status_ = select(
+      'Status',
+      'All statuses',
+      statuses.map((status) => [status, status]),
+    );
     this.scroller_ = h(
       'div',
       { class: 'run-table', role: 'table', 'aria-label': 'Runs', tabindex: 0 },
-      h('div', { class: 'head', role: 'rowgroup' }, h('div', { role: 'row', class: 'row' }, ...this.make_heads())),
+      h(
+        'div',
+        { class: 'head', role: 'rowgroup' },
+        h('div', { role: 'row', class: 'row' }, ...this.make_heads()),
+      ),
       this.body_,
     );
     const columns = kColumns.map((column) => `minmax(0,${column.share}fr)`).join(' ');
@@ -48,8 +60,15 @@ export class RunTable {
     this.element = h(
       'div',
       { class: 'runs' },
-      h('div', { class: 'filters' }, this.query_, this.depth_, this.status_, this.count_,
-        button('CSV', 'Save the filtered runs', () => this.save())),
+      h(
+        'div',
+        { class: 'filters' },
+        this.query_,
+        this.depth_,
+        this.status_,
+        this.count_,
+        button('CSV', 'Save the filtered runs', () => this.save()),
+      ),
       this.scroller_,
     );
     for (const input of [this.query_, this.depth_, this.status_]) {
@@ -69,12 +88,31 @@ export class RunTable {
   printed(): HTMLElement {
     const rows = this.rows_.slice(0, kMostPrinted);
     const rest = this.rows_.length - rows.length;
-    return h('div', { class: 'printed-runs' },
-      h('table', {},
+    return h(
+      'div',
+      { class: 'printed-runs' },
+      h(
+        'table',
+        {},
         h('thead', {}, h('tr', {}, ...kColumns.map((column) => h('th', {}, column.title)))),
-        h('tbody', {}, ...rows.map((run) => h('tr', {}, ...kColumns.map((column) =>
-          h('td', { class: column.numeric ? 'number' : '' }, column.show(run))))))),
-      rest > 0 ? h('p', {}, `${plural(rest, 'more run')} in the interactive table and its CSV.`) : null);
+        h(
+          'tbody',
+          {},
+          ...rows.map((run) =>
+            h(
+              'tr',
+              {},
+              ...kColumns.map((column) =>
+                h('td', { class: column.numeric ? 'number' : '' }, column.show(run)),
+              ),
+            ),
+          ),
+        ),
+      ),
+      rest > 0
+        ? h('p', {}, `${plural(rest, 'more run')} in the interactive table and its CSV.`)
+        : null,
+    );
   }
 
   private make_heads(): HTMLElement[] {
@@ -84,7 +122,17 @@ export class RunTable {
         this.sort_ = { column, descending: again && !this.sort_.descending };
         this.refresh();
       });
-      this.heads_.push(h('div', { role: 'columnheader', class: column.numeric ? 'number' : '', 'data-column': column.name }, sort));
+      this.heads_.push(
+        h(
+          'div',
+          {
+            role: 'columnheader',
+            class: column.numeric ? 'number' : '',
+            'data-column': column.name,
+          },
+          sort,
+        ),
+      );
     }
     return this.heads_;
   }
@@ -94,12 +142,18 @@ export class RunTable {
     const depth = this.depth_.value;
     const status = this.status_.value;
     const all = this.model_.study.runs;
-    const kept = all.filter((run) =>
-      this.shown_(run) && (depth === '' || String(run.layers) === depth) &&
-      (status === '' || run.status === status) && matches(run));
+    const kept = all.filter(
+      (run) =>
+        this.shown_(run) &&
+        (depth === '' || String(run.layers) === depth) &&
+        (status === '' || run.status === status) &&
+        matches(run),
+    );
     this.rows_ = sorted(kept, this.sort_.column, this.sort_.descending);
-    this.count_.textContent = kept.length === all.length
-      ? plural(all.length, 'run') : `${whole(kept.length)} of ${plural(all.length, 'run')}`;
+    this.count_.textContent =
+      kept.length === all.length
+        ? plural(all.length, 'run')
+        : `${whole(kept.length)} of ${plural(all.length, 'run')}`;
     this.scroller_.setAttribute('aria-rowcount', String(kept.length + 1));
     kColumns.forEach((column, i) => {
       const mine = this.sort_.column === column;
@@ -116,11 +170,20 @@ export class RunTable {
     const first = Math.max(0, Math.floor(this.scroller_.scrollTop / kRow) - 4);
     if (!again && first === this.first_) return;
     this.first_ = first;
-    const rows = this.rows_.slice(first, first + visible + 8).map((run, i) => make_row(run, first + i));
+    const rows = this.rows_
+      .slice(first, first + visible + 8)
+      .map((run, i) => make_row(run, first + i));
     this.body_.replaceChildren(...rows);
     if (this.rows_.length === 0) {
-      this.body_.append(h('div', { class: 'quiet nothing' },
-        this.model_.study.runs.length === 0 ? 'There are no runs yet.' : 'No run matches the filter.'));
+      this.body_.append(
+        h(
+          'div',
+          { class: 'quiet nothing' },
+          this.model_.study.runs.length === 0
+            ? 'There are no runs yet.'
+            : 'No run matches the filter.',
+        ),
+      );
     }
   }
 
@@ -143,13 +206,33 @@ export class RunTable {
 function make_row(run: Run, index: number): HTMLElement {
   const cells = kColumns.map((column) => {
     const text = column.show(run);
-    return h('div', { role: 'cell', class: column.numeric ? 'number' : 'text', title: column.numeric ? null : text }, text);
+    return h(
+      'div',
+      {
+        role: 'cell',
+        class: column.numeric ? 'number' : 'text',
+        title: column.numeric ? null : text,
+      },
+      text,
+    );
   });
-  return h('div', { role: 'row', class: is_finished(run) ? 'row' : 'row bad', 'aria-rowindex': index + 2,
-    style: `top:${index * kRow}px` }, ...cells);
+  return h(
+    'div',
+    {
+      role: 'row',
+      class: is_finished(run) ? 'row' : 'row bad',
+      'aria-rowindex': index + 2,
+      style: `top:${index * kRow}px`,
+    },
+    ...cells,
+  );
 }
 
 function select(name: string, all: string, options: [string, string][]): HTMLSelectElement {
-  return h('select', { 'aria-label': name }, h('option', { value: '' }, all),
-    ...options.map(([value, text]) => h('option', { value }, text)));
+  return h(
+    'select',
+    { 'aria-label': name },
+    h('option', { value: '' }, all),
+    ...options.map(([value, text]) => h('option', { value }, text)),
+  );
 }

@@ -13,8 +13,14 @@ export function transition_tables(model: Model): HTMLElement {
   if (published) laws.push(['published (Levine 2020)', published]);
   if (laws.length > 0) {
     const rows = laws.map(([name, entry]) =>
-      h('tr', {}, h('th', { scope: 'row' }, name), cell(with_error(entry.a, entry.a_error, 3)),
-        cell(with_error(entry.b, entry.b_error, 4)), cell(whole(entry.points))),
+      h(
+        'tr',
+        {},
+        h('th', { scope: 'row' }, name),
+        cell(with_error(entry.a, entry.a_error, 3)),
+        cell(with_error(entry.b, entry.b_error, 4)),
+        cell(whole(entry.points)),
+      ),
     );
     box.append(simple_table('Law, ln d = a + b·L', ['', 'a', 'b', 'points'], rows));
   }
@@ -24,19 +30,39 @@ export function transition_tables(model: Model): HTMLElement {
 
 function transition_table(transitions: Transition[]): HTMLElement {
   const rows = transitions.map((entry) => {
-    const interval = entry.low !== null && entry.high !== null
-      ? `${si(entry.low)} – ${si(entry.high)}`
-      : entry.low !== null ? `> ${si(entry.low)}` : entry.high !== null ? `< ${si(entry.high)}` : '–';
-    return h('tr', {}, h('th', { scope: 'row' }, `${entry.shallow} → ${entry.deep}`),
-      cell(si(entry.params)), cell(interval), cell(whole(entry.width)), h('td', {}, entry.status));
+    const interval =
+      entry.low !== null && entry.high !== null
+        ? `${si(entry.low)} – ${si(entry.high)}`
+        : entry.low !== null
+          ? `> ${si(entry.low)}`
+          : entry.high !== null
+            ? `< ${si(entry.high)}`
+            : '–';
+    return h(
+      'tr',
+      {},
+      h('th', { scope: 'row' }, `${entry.shallow} → ${entry.deep}`),
+      cell(si(entry.params)),
+      cell(interval),
+      cell(whole(entry.width)),
+      h('td', {}, entry.status),
+    );
   });
-  return simple_table('Transitions', ['layers', 'size N', '95 % interval', 'width d', 'status'], rows);
+  return simple_table(
+    'Transitions',
+    ['layers', 'size N', '95 % interval', 'width d', 'status'],
+    rows,
+  );
 }
 
 const cell = (text: string): HTMLElement => h('td', { class: 'number' }, text);
 
 export function simple_table(caption: string, head: string[], rows: HTMLElement[]): HTMLElement {
-  return h('table', { class: 'plain' }, h('caption', {}, caption),
+  return h(
+    'table',
+    { class: 'plain' },
+    h('caption', {}, caption),
     h('thead', {}, h('tr', {}, ...head.map((name) => h('th', { scope: 'col' }, name)))),
-    h('tbody', {}, ...rows));
+    h('tbody', {}, ...rows),
+  );
 }

@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_command.h"
+#include "scratch_folder.h"
+
+namespace fathom {
+namespace {
+
+const std::string kDocument = R"({"schema":"fathom.report/1","title":"Small study"})";
+
+TEST(StudyReport, WritesAPageBesideTheDocument) {
+  const ScratchFolder folder;
+  const std::string document = folder.write("d.json", kDocument);
+  const CommandResult result = run_command({"study", "report", document});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out, (folder / "d.html").string() + "\n");
+  EXPECT_EQ(result.err, "");
+  EXPECT_NE(file_bytes(folder / "d.html").find("<title>Small study</title>"), std::string::npos);
+}
+
+TEST(StudyReport, FindsTheDocumentOfAFolder) {
+  const ScratchFolder folder;
+  folder.write("study/report.json", kDocument);
+  const std::string page = folder / "out.html";
+  const CommandResult result =
+      run_command({"study", "report", folder / "study", "-o", page, "--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["path"], page);
+  EXPECT_EQ(json["bytes"], file_bytes(page).size());
+}
+
+TEST(StudyReport, SaysWhatIsWrongInOneLine) {
+  const ScratchFolder folder;
+  const auto refused = [&](const std::string& source, const std::string& words) {
+    const CommandResult result = run_command({"study", "report", source});
+    EXPECT_EQ(result.code, 3) << source;
+    EXPECT_EQ(result.out, "");
+    EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  };
+  refused(folder / "missing.json", "missing.json");
+  refused(folder.path(), "holds no report.json");
+  refused(folder.write("broken.json", "{\"schema\": \"fath"), "broken.json");
+  refused(folder.write("other.json", R"({"schema":"fathom.plan/1"})"), "fathom.plan/1");
+  EXPECT_FALSE(std::filesystem::exists(folder / "other.html"));
+}
+
+TEST(StudyReport, AnUnwritableTargetIsAClearError) {
+  const ScratchFolder folder;
+  const std::string document = folder.write("d.json", kDocument);
+  const CommandResult result =
+      run_command({"study", "report", document, "-o", folder / "no/such/page.html"});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.err.find("page.html"), std::string::npos) << result.err;
+}
+
+}  // namespace
+}  // namespace fathom
