@@ -87,6 +87,9 @@ function flatten(value: unknown, prefix = ''): [string, string][] {
       flatten(inner, prefix ? `${prefix}.${key}` : key),
     );
   }
+  if (typeof value === 'number' && !Number.isInteger(value)) {
+    return [[prefix, String(Number(value.toPrecision(8)))]];
+  }
   return [[prefix, String(value)]];
 }
 
