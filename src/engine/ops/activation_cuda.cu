@@ -129,45 +129,66 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(Args a) {
   if constexpr (kGated) put_sums<V>(a, c + a.width, stride, other_sums, holds);
 }
 
-struct Layout {
+using Kernel = void (*)(Args);
+
+template <ActivationKind kKind, bool kBackward, int V, bool kQuick>
+constexpr Kernel kernel_of() {
+  if constexpr (kBackward) {
+    return backward_kernel<kKind, V, kQuick>;
+  } else {
+    return forward_kernel<kKind, V, kQuick>;
+  }
+}
+
+template <ActivationKind kKind, bool kBackward>
+Kernel kernel_for(bool packed, bool quick) {
+  if (packed) {
+    return quick ? kernel_of<kKind, kBackward, 8, true>() : kernel_of<kKind, kBackward, 8, false>();
+  }
+  return quick ? kernel_of<kKind, kBackward, 1, true>() : kernel_of<kKind, kBackward, 1, false>();
+}
+
+template <bool kBackward>
+Kernel kernel_for(ActivationKind kind, bool packed, bool quick) {
+  switch (kind) {
+    case ActivationKind::relu:
+      return kernel_for<ActivationKind::relu, kBackward>(packed, quick);
+    case ActivationKind::gelu:
+      return kernel_for<ActivationKind::gelu, kBackward>(packed, quick);
+    case ActivationKind::gelu_tanh:
+      return kernel_for<ActivationKind::gelu_tanh, kBackward>(packed, quick);
+    case ActivationKind::swiglu:
+      break;
+  }
+  return kernel_for<ActivationKind::swiglu, kBackward>(packed, quick);
+}
+
+struct Launch {
+  Kernel kernel;
   dim3 grid, block;
+
+  void operator()(const Args& args, cudaStream_t stream) const {
+    kernel<<<grid, block, 0, stream>>>(args);
+    check_launch("activation");
+  }
 };
 
-Layout layout_of(const Args& args, int pack, int multiprocessors) {
-  const std::int64_t packs = args.width / pack;
+/// As many blocks as the device holds at once; each walks down its share of the rows.
+template <bool kBackward>
+Launch launch_for(ActivationKind kind, const Args& args, int multiprocessors) {
+  const bool packed = args.width % 8 == 0;
+  const Kernel kernel = kernel_for<kBackward>(kind, packed, args.u.bf16);
+  int resident = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, 0),
+        "activation");
+  const std::int64_t packs = args.width / (packed ? 8 : 1);
   const auto across = static_cast<unsigned>(std::min<std::int64_t>(packs, kThreads));
   const dim3 block(across, std::max(1u, kThreads / across));
   const auto columns = static_cast<unsigned>((packs + across - 1) / across);
-  const std::int64_t most = std::max<std::int64_t>(1, 8 * multiprocessors / columns);
+  const std::int64_t most =
+      std::max<std::int64_t>(1, std::int64_t{resident} * multiprocessors / columns);
   const auto parts = std::min<std::int64_t>(most, blocks_for(args.rows, static_cast<int>(block.y)));
-  return {dim3(columns, static_cast<unsigned>(parts)), block};
-}
-
-template <class Body>
-void with_kind(ActivationKind kind, const Body& body) {
-  switch (kind) {
-    case ActivationKind::relu:
-      return body.template operator()<ActivationKind::relu>();
-    case ActivationKind::gelu:
-      return body.template operator()<ActivationKind::gelu>();
-    case ActivationKind::gelu_tanh:
-      return body.template operator()<ActivationKind::gelu_tanh>();
-    case ActivationKind::swiglu:
-      return body.template operator()<ActivationKind::swiglu>();
-  }
-}
-
-template <class Body>
-void with_form(const Args& args, const Body& body) {
-  const bool quick = args.u.bf16;
-  if (args.width % 8 == 0) {
-    return quick ? body.template operator()<8, true>() : body.template operator()<8, false>();
-  }
-  return quick ? body.template operator()<1, true>() : body.template operator()<1, false>();
-}
-
-int pack_of(std::int64_t width) {
-  return width % 8 == 0 ? 8 : 1;
+  return {kernel, dim3(columns, static_cast<unsigned>(parts)), block};
 }
 
 Args backward_args(const ActivationBackward& op, const Context& context) {
@@ -183,16 +204,6 @@ Args backward_args(const ActivationBackward& op, const Context& context) {
   return args;
 }
 
-void launch_backward(ActivationKind kind, const Args& args, const Layout& layout,
-                     cudaStream_t stream) {
-  with_kind(kind, [&]<ActivationKind kKind>() {
-    with_form(args, [&]<int V, bool kQuick>() {
-      backward_kernel<kKind, V, kQuick><<<layout.grid, layout.block, 0, stream>>>(args);
-    });
-  });
-  check_launch("activation backward");
-}
-
 }  // namespace
 
 BoundOp bind(const Activation& op, const Context& context) {
@@ -202,36 +213,27 @@ BoundOp bind(const Activation& op, const Context& context) {
   args.bias = context.floats(context.late_bias(op.u));
   args.rows = context.tensor(op.y).rows;
   args.width = context.tensor(op.y).cols;
-  const Layout layout = layout_of(args, pack_of(args.width), context.multiprocessors);
-  return [args, layout, kind = op.kind](cudaStream_t stream) {
-    with_kind(kind, [&]<ActivationKind kKind>() {
-      with_form(args, [&]<int V, bool kQuick>() {
-        forward_kernel<kKind, V, kQuick><<<layout.grid, layout.block, 0, stream>>>(args);
-      });
-    });
-    check_launch("activation");
-  };
+  const Launch launch = launch_for<false>(op.kind, args, context.multiprocessors);
+  return [args, launch](cudaStream_t stream) { launch(args, stream); };
 }
 
 BoundOp bind(const ActivationBackward& op, const Context& context) {
   const Args args = backward_args(op, context);
-  const Layout layout = layout_of(args, pack_of(args.width), context.multiprocessors);
-  return [args, layout, kind = op.kind](cudaStream_t stream) {
-    launch_backward(kind, args, layout, stream);
-  };
+  const Launch launch = launch_for<true>(op.kind, args, context.multiprocessors);
+  return [args, launch](cudaStream_t stream) { launch(args, stream); };
 }
 
 BoundOp bind_with_sums(const ActivationBackward& op, float* bias_sums, bool accumulate,
                        const Context& context) {
   const Args bare = backward_args(op, context);
-  const Layout layout = layout_of(bare, pack_of(bare.width), context.multiprocessors);
+  const Launch launch = launch_for<true>(op.kind, bare, context.multiprocessors);
   const std::int64_t width = context.tensor(op.du).cols;
-  context.scratch->reserve(layout.grid.y * width * 4);
-  return [=, kind = op.kind, scratch = context.scratch](cudaStream_t stream) {
+  context.scratch->reserve(launch.grid.y * width * 4);
+  return [=, scratch = context.scratch](cudaStream_t stream) {
     Args args = bare;
     args.partial = static_cast<float*>(scratch->data());
-    launch_backward(kind, args, layout, stream);
-    reduce_parts(args.partial, layout.grid.y, width, bias_sums, 1, accumulate, stream);
+    launch(args, stream);
+    reduce_parts(args.partial, launch.grid.y, width, bias_sums, 1, accumulate, stream);
   };
 }
 

@@ -76,57 +76,73 @@ __global__ void __launch_bounds__(32 * kWarps) forward_kernel(Forward a) {
   }
 }
 
-/// The sums of kSums quantities over the rows: dy h, dy and, if asked for, d_branch.
-template <int N, int kSums>
+/// W warps share a row, so that a lane holds few enough numbers for many warps to be in flight.
+/// kSums quantities are summed over the rows: dy h, dy and, if asked for, d_branch.
+template <int N, int W, int kSums>
 __global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
+  constexpr int kRows = kWarps / W;  // rows a block has in hand
   __shared__ float shared[kWarps][128];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  __shared__ float2 halves[2][kWarps];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp % W;
   const float width = static_cast<float>(a.width);
+  const auto column = [&](int k) { return 4 * lane + 128 * (part + W * k); };
   Pack<4> sums[kSums][N];
 #pragma unroll
   for (int q = 0; q < kSums; ++q) {
 #pragma unroll
     for (int k = 0; k < N; ++k) sums[q][k] = {};
   }
-  for (std::int64_t row = blockIdx.x * std::int64_t{kWarps} + warp; row < a.rows;
-       row += std::int64_t{gridDim.x} * kWarps) {
-    const std::int64_t base = row * a.width;
-    const float2 stats = *reinterpret_cast<const float2*>(a.stats + 2 * row);
+  int turn = 0;
+  for (std::int64_t first = blockIdx.x * std::int64_t{kRows}; first < a.rows;
+       first += std::int64_t{gridDim.x} * kRows, turn ^= 1) {
+    const std::int64_t row = first + warp / W, base = row * a.width;
+    const bool holds = row < a.rows;
+    const float2 stats = holds ? *reinterpret_cast<const float2*>(a.stats + 2 * row) : float2{0, 0};
     // Everything the row needs is asked for before the first number is used.
     Pack<4> h[N], g[N], dr[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      const std::int64_t c = 4 * (lane + 32 * k);
+      const int c = column(k);
       h[k] = g[k] = dr[k] = {};
-      if (c >= a.width) continue;
+      if (!holds || c >= a.width) continue;
       h[k] = load<4>(a.r, base + c);
       g[k] = load<4>(a.dy, base + c);
       if (a.incoming) dr[k] = load<4>(a.incoming, base + c);
     }
-    float sum_g = 0, sum_gh = 0;
+    float2 sum{0, 0};  // of g and of g h
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      const std::int64_t c = 4 * (lane + 32 * k);
+      const int c = column(k);
       if (c >= a.width) continue;
       const Pack<4> gain = load<4>(a.gain + c);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         h[k].v[j] = (h[k].v[j] - stats.x) * stats.y;
-        if constexpr (kSums > 0) {
-          sums[0][k].v[j] += g[k].v[j] * h[k].v[j];
-          sums[1][k].v[j] += g[k].v[j];
-        }
+        sums[0][k].v[j] += g[k].v[j] * h[k].v[j];
+        sums[1][k].v[j] += g[k].v[j];
         g[k].v[j] *= gain.v[j];
-        sum_g += g[k].v[j];
-        sum_gh += g[k].v[j] * h[k].v[j];
+        sum.x += g[k].v[j];
+        sum.y += g[k].v[j] * h[k].v[j];
       }
     }
-    const float mean_g = a.rms ? 0 : warp_sum(sum_g) / width;
-    const float mean_gh = warp_sum(sum_gh) / width;
+    sum = {warp_sum(sum.x), warp_sum(sum.y)};
+    if constexpr (W > 1) {
+      // The two halves take turns: who is still reading one is not disturbed by the next row.
+      if (lane == 0) halves[turn][warp] = sum;
+      __syncthreads();
+      sum = {0, 0};
+#pragma unroll
+      for (int w = 0; w < W; ++w) {
+        const float2 other = halves[turn][warp / W * W + w];
+        sum.x += other.x;
+        sum.y += other.y;
+      }
+    }
+    const float mean_g = a.rms ? 0 : sum.x / width, mean_gh = sum.y / width;
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      const std::int64_t c = 4 * (lane + 32 * k);
-      if (c >= a.width) continue;
+      const int c = column(k);
+      if (!holds || c >= a.width) continue;
       Pack<4> scaled;
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
@@ -147,18 +163,18 @@ __global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
       }
     }
   }
-  // Over the block's warps, pack by pack, in the order of the warps.
+  // Over the rows the block had in hand, in their order.
 #pragma unroll
   for (int q = 0; q < kSums; ++q) {
 #pragma unroll
     for (int k = 0; k < N; ++k) {
       store<4>(&shared[warp][4 * lane], sums[q][k]);
       __syncthreads();
-      const std::int64_t c = 128 * k + threadIdx.x;
-      if (threadIdx.x < 128 && c < a.width) {
+      for (int i = threadIdx.x; i < 128 * W; i += 32 * kWarps) {
+        const int c = i % 128 + 128 * (i / 128 + W * k);
         float sum = 0;
-        for (int w = 0; w < kWarps; ++w) sum += shared[w][threadIdx.x];
-        a.partial[(kSums * blockIdx.x + q) * a.width + c] = sum;
+        for (int r = 0; r < kRows; ++r) sum += shared[r * W + i / 128][i % 128];
+        if (c < a.width) a.partial[(kSums * blockIdx.x + q) * a.width + c] = sum;
       }
       __syncthreads();
     }
@@ -301,6 +317,27 @@ bool fits_registers(std::int64_t width) {
   return width % 4 == 0 && width <= kWidest;
 }
 
+using BackwardKernel = void (*)(Backward);
+
+template <int kSums>
+BackwardKernel backward_kernel_for(std::int64_t width) {
+  const std::int64_t packs = (width + 127) / 128;
+  if (packs == 1) return backward_kernel<1, 1, kSums>;
+  if (packs == 2) return backward_kernel<2, 1, kSums>;
+  if (packs <= 4) return backward_kernel<2, 2, kSums>;
+  if (packs <= 6) return backward_kernel<3, 2, kSums>;
+  if (packs <= 8) return backward_kernel<2, 4, kSums>;
+  if (packs <= 12) return backward_kernel<3, 4, kSums>;
+  return backward_kernel<4, 4, kSums>;
+}
+
+/// As many blocks as the device holds at once: each then walks over its share of the rows.
+std::int64_t resident_blocks(BackwardKernel kernel, int multiprocessors) {
+  int blocks = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 32 * kWarps, 0), "norm");
+  return std::int64_t{multiprocessors} * std::max(1, blocks);
+}
+
 BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulate_branch_sums,
                       const Context& context) {
   const Tensor& r = context.tensor(op.r);
@@ -322,27 +359,18 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
   const Sums sums{{context.floats(op.d_gain), context.floats(op.d_bias), branch_sums},
                   {op.d_gain_mode == GradMode::accumulate, op.d_bias_mode == GradMode::accumulate,
                    accumulate_branch_sums}};
-  const bool held = fits_registers(r.cols);
-  const std::int64_t most = std::int64_t{context.multiprocessors} * (r.cols <= 256 ? 4 : 2);
-  const std::int64_t blocks =
-      held ? std::min<std::int64_t>(most, blocks_for(r.rows, kWarps)) : r.rows;
   const int count = branch_sums ? 3 : 2;
+  BackwardKernel kernel = backward_any_kernel;
+  std::int64_t blocks = r.rows;
+  if (fits_registers(r.cols)) {
+    kernel = count == 3 ? backward_kernel_for<3>(r.cols) : backward_kernel_for<2>(r.cols);
+    blocks = std::min(r.rows, resident_blocks(kernel, context.multiprocessors));
+  }
   context.scratch->reserve(blocks * count * r.cols * 4);
   return [=, scratch = context.scratch](cudaStream_t stream) {
     Backward args = bare;
     args.partial = static_cast<float*>(scratch->data());
-    const auto grid = static_cast<unsigned>(blocks);
-    if (!held) {
-      backward_any_kernel<<<grid, 256, 0, stream>>>(args);
-    } else {
-      with_packs(args.width, [&]<int N>() {
-        if (count == 3) {
-          backward_kernel<N, 3><<<grid, 32 * kWarps, 0, stream>>>(args);
-        } else {
-          backward_kernel<N, 2><<<grid, 32 * kWarps, 0, stream>>>(args);
-        }
-      });
-    }
+    kernel<<<static_cast<unsigned>(blocks), 32 * kWarps, 0, stream>>>(args);
     const dim3 columns(static_cast<unsigned>(blocks_for(args.width, 32)),
                        static_cast<unsigned>(count));
     reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(args.partial, blocks, count, args.width,
@@ -359,9 +387,7 @@ BoundOp bind(const NormBackward& op, const Context& context) {
 
 BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
                        const Context& context) {
-  // Wider rows have no registers left for a third sum.
-  const std::int64_t width = context.tensor(op.r).cols;
-  if (!fits_registers(width) || width > 512) return {};
+  if (!fits_registers(context.tensor(op.r).cols)) return {};
   return bind_backward(op, bias_sums, accumulate, context);
 }
 
