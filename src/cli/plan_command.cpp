@@ -98,7 +98,7 @@ void add_law_options(CommandTree& tree, CLI::App& command, Options& o) {
   command
       .add_option("--law", o.law,
                   "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
-                      " or aspect:R")
+                      ", aspect:R, or study:PATH (a law file)")
       ->type_name("LAW");
   tree.restrict(
       command.add_option("--objective", o.objective, "What to optimise")->type_name("GOAL"),

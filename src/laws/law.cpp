@@ -14,6 +14,7 @@
 #include "laws/liu.h"
 #include "laws/power_law.h"
 #include "laws/search.h"
+#include "laws/study_law.h"
 
 namespace fathom::laws {
 
@@ -31,13 +32,17 @@ std::string to_string(Evidence evidence) {
   return "";
 }
 
+Optimum Law::optimum_after(const Budget& budget, double) const {
+  return optimum(budget);
+}
+
 std::optional<double> Law::loss(double, double, double, double) const {
   return std::nullopt;
 }
 
 LossSurface::LossSurface(const Law& law, const Budget& budget, double tokens)
     : law_(law), budget_(budget), tokens_(tokens) {
-  const Optimum best = law.optimum(budget);
+  const Optimum best = law.optimum_after(budget, tokens);
   const auto loss = law.loss(best.layers, best.width, budget.parameters(), tokens);
   if (!loss) throw InternalError(fmt::format("law {} has no loss", law.info().name));
   best_layers_ = best.layers;
@@ -98,8 +103,9 @@ LawPointer find_law(const std::string& name) {
   if (name.starts_with("aspect:")) {
     return std::make_shared<AspectLaw>(parse_count(name.substr(7), "the ratio in --law aspect:R"));
   }
-  throw ConfigError(fmt::format("law '{}' is not known.{} Choose from: {}, aspect:R", name,
-                                did_you_mean(name, names), join(names, ", ")));
+  if (name.starts_with("study:")) return load_study_law(name.substr(6));
+  throw ConfigError(fmt::format("law '{}' is not known.{} Choose from: {}, aspect:R, study:PATH",
+                                name, did_you_mean(name, names), join(names, ", ")));
 }
 
 }  // namespace fathom::laws

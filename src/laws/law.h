@@ -47,6 +47,9 @@ class Law {
   /// The best depth and width on the surface.
   virtual Optimum optimum(const Budget& budget) const = 0;
 
+  /// The same after `tokens` tokens; only laws whose best depth depends on them differ.
+  virtual Optimum optimum_after(const Budget& budget, double tokens) const;
+
   /// Loss in nats of a shape with `parameters` in the budget's count after `tokens` tokens; absent
   /// for laws that only locate an optimum.
   virtual std::optional<double> loss(double layers, double width, double parameters,
@@ -84,7 +87,8 @@ using LawPointer = std::shared_ptr<const Law>;
 
 /// The published laws in the order they are shown.
 const std::vector<LawPointer>& published_laws();
-/// By name; also "aspect:R" for d = R L. ConfigError with a suggestion otherwise.
+/// By name; also "aspect:R" for d = R L and "study:PATH" for a fitted law (a law file or a folder
+/// with law.json). ConfigError with a suggestion otherwise.
 LawPointer find_law(const std::string& name);
 
 /// Smallest depth a law may answer; below it the empirical forms lose their meaning.

@@ -93,11 +93,16 @@ LawPointer law_for(const PlanRequest& request) {
   return find_law(request.law);
 }
 
-std::vector<LawRow> side_by_side(const LossSurface& surface, double tolerance) {
+/// The published laws, and before them a law of one's own.
+std::vector<LawRow> side_by_side(const LawPointer& chosen, const LossSurface& surface,
+                                 double tolerance) {
+  std::vector<LawPointer> laws = published_laws();
+  if (chosen->info().name.starts_with("study:")) laws.insert(laws.begin(), chosen);
   std::vector<LawRow> rows;
-  for (const LawPointer& law : published_laws()) {
+  for (const LawPointer& law : laws) {
     const Budget& budget = surface.budget();
-    LawRow row{law->info(), law->optimum(budget), law->evidence(budget), std::nullopt, 0};
+    LawRow row{law->info(), law->optimum_after(budget, surface.tokens()), law->evidence(budget),
+               std::nullopt, 0};
     if (law->has_loss()) row.band = LossSurface(*law, budget, surface.tokens()).band(tolerance);
     row.penalty = surface.penalty(row.optimum.layers);
     rows.push_back(row);
@@ -195,11 +200,11 @@ Plan make_plan(const PlanRequest& original) {
             .warnings = {},
             .hardware = find_hardware(request.hardware)};
   plan.law_evidence = law->evidence(plan.budget);
-  plan.unrounded = law->optimum(plan.budget);
+  plan.unrounded = law->optimum_after(plan.budget, plan.tokens);
   const LossSurface surface(*loss_law, plan.budget, plan.tokens);
   plan.best_layers = surface.best_layers();
   plan.band = surface.band(request.tolerance);
-  plan.laws = side_by_side(surface, request.tolerance);
+  plan.laws = side_by_side(law, surface, request.tolerance);
 
   const PricingContext pricing{surface, plan.hardware, request.step_tokens};
   plan.objectives = choose_objectives(plan, pricing);

@@ -1,0 +1,130 @@
+// How often stated 95 % intervals hold the planted truth: planted_truth [DRAWS, default 100].
+//
+// Synthetic studies with known transitions, a and b, and with a known joint law; the share of draws
+// whose interval holds the truth, for every kind of interval Fathom states.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "laws/planted.h"
+#include "laws/study_fit.h"
+
+using namespace fathom::laws;
+
+namespace {
+
+struct Tally {
+  int stated = 0;
+  int held = 0;
+  double span = 0;  // sum of interval lengths
+  void add(double low, double truth, double high) {
+    ++stated;
+    held += low <= truth && truth <= high;
+    span += high - low;
+  }
+};
+using Tallies = std::map<std::string, Tally>;
+
+void print(const char* title, const Tallies& tallies) {
+  fmt::print("{}\n", title);
+  for (const auto& [name, tally] : tallies) {
+    fmt::print("  {:44} {:4} of {:4} hold the truth, mean length {:.4g}\n", name, tally.held,
+               tally.stated, tally.span / tally.stated);
+  }
+}
+
+void count_transitions(const PlantedTransitions& planted, std::uint64_t draw, Tallies& tallies) {
+  std::string reason;
+  const auto family = CurveFamily::fit(planted.draw(draw), reason);
+  if (!family) return;
+  const auto replicates = family->bootstrap(1000, 1);
+  const auto transitions = find_transitions(*family, replicates);
+  for (const Transition& t : transitions) {
+    for (std::size_t k = 1; k < planted.depths.size(); ++k) {
+      if (!t.adjacent || planted.depths[k] != t.deep) continue;
+      const double truth = planted.crossing(k);
+      if (t.status == TransitionStatus::crossing) {
+        tallies[fmt::format("ln N of {} over {}", t.deep, t.shallow)].add(std::log(*t.low), truth,
+                                                                          std::log(*t.high));
+      } else if (t.low || t.high) {
+        tallies[fmt::format("one-sided bound of {} over {}", t.deep, t.shallow)].add(
+            t.low ? std::log(*t.low) : truth, truth, t.high ? std::log(*t.high) : truth);
+      } else {
+        ++tallies[fmt::format("nothing said of {} over {}", t.deep, t.shallow)].stated;
+      }
+    }
+  }
+  const auto law = fit_exponential(*family, transitions, replicates, Reading::deeper, reason);
+  if (!law) return;
+  tallies["a"].add(law->a_interval.low, planted.a, law->a_interval.high);
+  tallies["b"].add(law->b_interval.low, planted.b, law->b_interval.high);
+}
+
+double best_depth(const JointLaw& law) {
+  const Budget budget = Budget::non_embedding(3e7);
+  return least_loss_depth(
+      budget, [&](double layers, double width) { return law.loss(layers, width, 3e7, 3.2e9); });
+}
+
+void count_joint(const PlantedJoint& planted, std::uint64_t draw, Tallies& tallies) {
+  const auto points = planted.draw(draw);
+  JointOptions options;
+  options.starts = 20;
+  std::string reason;
+  auto fit = fit_joint(points, planted.law.form(), options, reason);
+  if (!fit) return;
+  bootstrap_joint(points, options, 100, *fit);
+  const auto terms = planted.law.form().terms();
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    const Interval range = fit->intervals[2 * k + 1];
+    tallies["exponent of " + terms[k]].add(range.low, planted.law.exponent(static_cast<int>(k)),
+                                           range.high);
+  }
+  const Interval depth = replicate_interval(*fit, best_depth);
+  tallies["best depth at 30M, 3.2B tokens"].add(depth.low, best_depth(planted.law), depth.high);
+  const auto far = [](const JointLaw& law) {
+    return law.loss(24, 1024, 12.0 * 24 * 1024 * 1024, 6.4e9);
+  };
+  const Interval loss = replicate_interval(*fit, far);
+  tallies["loss of 24x1024 after 6.4B tokens"].add(loss.low, far(planted.law), loss.high);
+}
+
+JointLaw planted_law(bool interaction) {
+  Eigen::VectorXd c(interaction ? 8 : 7);
+  if (interaction) {
+    c << std::log(8.0), 0.5, std::log(1.2), 0.7, std::log(150.0), 0.35, 0.25, std::log(1.7);
+  } else {
+    c << std::log(8.0), 0.5, std::log(1.2), 0.7, std::log(300.0), 0.35, std::log(1.7);
+  }
+  return {{true, true, false, true, interaction}, c};
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const int draws = count > 1 ? std::atoi(arguments[1]) : 100;
+  const PlantedTransitions one_seed;
+  PlantedTransitions three_seeds = one_seed;
+  three_seeds.seeds = 3;
+  PlantedTransitions coarse = one_seed;
+  coarse.sizes = 4;
+  for (const auto& [title, planted] : {std::pair{"5 depths, 7 sizes, 1 seed", one_seed},
+                                       std::pair{"5 depths, 7 sizes, 3 seeds", three_seeds},
+                                       std::pair{"5 depths, 4 sizes, 1 seed", coarse}}) {
+    Tallies tallies;
+    for (int draw = 1; draw <= draws; ++draw) {
+      count_transitions(planted, static_cast<std::uint64_t>(draw), tallies);
+    }
+    print(title, tallies);
+  }
+  for (const bool interaction : {false, true}) {
+    Tallies tallies;
+    const PlantedJoint planted{planted_law(interaction)};
+    for (int draw = 1; draw <= draws; ++draw) {
+      count_joint(planted, static_cast<std::uint64_t>(draw), tallies);
+    }
+    print(interaction ? "joint law w+L+T*L, 60 runs" : "joint law w+L+T, 60 runs", tallies);
+  }
+}

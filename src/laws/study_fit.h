@@ -1,0 +1,64 @@
+// What a set of finished runs says about depth and width, and what it cannot say.
+//
+//   runs -> loss curves per depth -> pairwise transitions -> ln d = a + b L
+//        \-> joint law in width, depth, parameters and tokens
+//
+// Whatever the runs cannot determine is absent and its reason stands in `warnings`.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "laws/exponential_fit.h"
+#include "laws/joint_fit.h"
+#include "laws/run_point.h"
+#include "laws/transition_fit.h"
+
+namespace fathom::laws {
+
+struct FitOptions {
+  std::size_t replicates = 1000;       // bootstrap, curves and transitions
+  std::size_t joint_replicates = 200;  // bootstrap, joint law
+  std::uint64_t seed = 1;
+  JointOptions joint;
+};
+
+/// A depth's curve, for tables and charts.
+struct CurvePoint {
+  double params = 0;
+  double loss = 0;
+  double low = 0;  // 95 % band of the curve
+  double high = 0;
+};
+struct DepthCurve {
+  std::int64_t layers = 0;
+  std::vector<CurvePoint> points;
+};
+
+struct StudyFit {
+  std::size_t runs = 0;
+  std::size_t runs_compared = 0;  // of these, the ones the transitions use
+  Interval params;
+  Interval tokens;
+  Interval layers;
+  Interval width;
+  double block_coefficient = 12;     // N = c L D^2, median over runs
+  double tokens_per_parameter = 20;  // median over the runs compared
+  double noise = 0;                  // relative scatter of losses about the curves
+  std::vector<DepthCurve> curves;
+  std::vector<Transition> transitions;
+  std::optional<ExponentialFit> law;           // carried by the deeper depth
+  std::optional<ExponentialFit> law_midpoint;  // carried by the midpoint
+  std::optional<JointFit> joint;               // the preferred form
+  std::vector<JointFit> forms;                 // every form that was fitted
+  std::vector<std::string> warnings;
+  std::string verdict;
+};
+
+/// Never throws for a poor design: that is what warnings are for. ConfigError when a run is not a
+/// run (non-positive numbers).
+StudyFit fit_study(std::span<const RunPoint> points, const FitOptions& options = {});
+
+}  // namespace fathom::laws

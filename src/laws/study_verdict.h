@@ -1,0 +1,13 @@
+// The answer of a study in three plain sentences.
+#pragma once
+
+#include <string>
+
+#include "laws/study_fit.h"
+
+namespace fathom::laws {
+
+/// What crosses where; the law and how it stands to the published one; what the joint law adds.
+std::string study_verdict(const StudyFit& fit);
+
+}  // namespace fathom::laws
