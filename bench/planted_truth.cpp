@@ -1,4 +1,5 @@
-// How often stated 95 % intervals hold the planted truth: planted_truth [DRAWS, default 100].
+// How often stated 95 % intervals hold the planted truth: planted_truth [DRAWS, default 100]
+// [transitions|joint].
 //
 // Synthetic studies with known transitions, a and b, and with a known joint law; the share of draws
 // whose interval holds the truth, for every kind of interval Fathom states.
@@ -101,30 +102,50 @@ JointLaw planted_law(bool interaction) {
   return {{true, true, false, true, interaction}, c};
 }
 
+JointLaw one_length_law() {
+  Eigen::VectorXd c(5);
+  c << std::log(8.0), 0.5, std::log(1.2), 0.7, std::log(1.9);
+  return {{true, true, false, false, false}, c};
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   const int draws = count > 1 ? std::atoi(arguments[1]) : 100;
+  const std::string part = count > 2 ? arguments[2] : "";
   const PlantedTransitions one_seed;
   PlantedTransitions three_seeds = one_seed;
   three_seeds.seeds = 3;
   PlantedTransitions coarse = one_seed;
   coarse.sizes = 4;
+  PlantedTransitions few = one_seed;
+  few.sizes = 5;
+  few.depths = {2, 3, 6};
+  few.smallest = 1e5;
+  few.largest = 4e6;
+  few.seeds = 2;
   for (const auto& [title, planted] : {std::pair{"5 depths, 7 sizes, 1 seed", one_seed},
                                        std::pair{"5 depths, 7 sizes, 3 seeds", three_seeds},
-                                       std::pair{"5 depths, 4 sizes, 1 seed", coarse}}) {
+                                       std::pair{"5 depths, 4 sizes, 1 seed", coarse},
+                                       std::pair{"3 depths, 5 sizes, 2 seeds", few}}) {
+    if (part == "joint") break;
     Tallies tallies;
     for (int draw = 1; draw <= draws; ++draw) {
       count_transitions(planted, static_cast<std::uint64_t>(draw), tallies);
     }
     print(title, tallies);
   }
-  for (const bool interaction : {false, true}) {
+  PlantedJoint one_length{one_length_law()};
+  one_length.tokens = {3.2e9};
+  for (const auto& [title, planted] :
+       {std::pair{"joint law w+L, 20 runs", one_length},
+        std::pair{"joint law w+L+T, 60 runs of 20 shapes", PlantedJoint{planted_law(false)}},
+        std::pair{"joint law w+L+T*L, 60 runs of 20 shapes", PlantedJoint{planted_law(true)}}}) {
+    if (part == "transitions") break;
     Tallies tallies;
-    const PlantedJoint planted{planted_law(interaction)};
     for (int draw = 1; draw <= draws; ++draw) {
       count_joint(planted, static_cast<std::uint64_t>(draw), tallies);
     }
-    print(interaction ? "joint law w+L+T*L, 60 runs" : "joint law w+L+T, 60 runs", tallies);
+    print(title, tallies);
   }
 }

@@ -25,6 +25,7 @@ struct Options {
   std::vector<std::string> where;
   std::string params_column;
   std::string save;
+  std::string holdout_above;
   FitOptions fit;
   bool json = false;
 };
@@ -107,6 +108,9 @@ void run_fit(const Options& options, Session& session) {
   const auto points = read_run_points(options.path, selection_of(options));
   FitOptions fit_options = options.fit;
   fit_options.joint.seed = fit_options.seed;
+  if (!options.holdout_above.empty()) {
+    fit_options.holdout_tokens_above = parse_count(options.holdout_above, "--holdout-above");
+  }
   const StudyFit fit = fit_study(points, fit_options);
   if (!options.save.empty()) {
     write_file_atomically(options.save, study_law_text(study_law_data(fit)));
@@ -161,6 +165,10 @@ void add_study_fit(CommandTree& tree, CLI::App& study) {
       .add_option("--replicates", options->fit.joint_replicates,
                   "Bootstrap refits of the joint law (default 200)")
       ->check(CLI::Range(0, 100000));
+  command
+      .add_option("--holdout-above", options->holdout_above,
+                  "Count left-out runs only beyond so many tokens, e.g. 50B")
+      ->type_name("TOKENS");
   command.add_option("--seed", options->fit.seed, "Seed of starts and bootstrap (default 1)");
   command.add_flag("--json", options->json, "Print JSON");
 }

@@ -95,7 +95,8 @@ Json study_fit_json(const StudyFit& fit) {
   json["layers"] = range(fit.layers);
   json["width"] = range(fit.width);
   json["tokens"] = range(fit.tokens);
-  json["tokens_per_parameter"] = fit.tokens_per_parameter;
+  json["token_rule"] = {{"count", fit.token_rule.count},
+                        {"per_parameter", fit.token_rule.per_parameter}};
   json["noise"] = fit.noise;
   json["transitions"] = Json::array();
   for (const Transition& t : fit.transitions) json["transitions"].push_back(transition_json(t));

@@ -71,6 +71,11 @@ double mean_abs(const Eigen::VectorXd& values) {
   return values.cwiseAbs().mean();
 }
 
+/// Independent runs less coefficients, at least three.
+double degrees_left(const JointFit& fit) {
+  return std::max(3.0, static_cast<double>(fit.independent) - fit.form.size());
+}
+
 using ShapeKey = std::pair<std::int64_t, std::int64_t>;
 ShapeKey shape_of(const RunPoint& point) {
   return {point.layers, point.width};
@@ -168,9 +173,6 @@ void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& optio
   const Eigen::VectorXd residuals = objective.residuals(fit.coefficients);
   const Eigen::VectorXd fitted = objective.log_losses() - residuals;
   const auto runs = static_cast<std::uint64_t>(residuals.size());
-  const double scale =
-      std::sqrt(static_cast<double>(runs) /
-                static_cast<double>(runs - static_cast<std::uint64_t>(fit.form.size())));
   std::map<ShapeKey, std::set<double>> trajectories;
   for (const RunPoint& point : points) trajectories[shape_of(point)].insert(point.tokens);
   std::map<ShapeKey, std::uint64_t> cluster;
@@ -179,6 +181,11 @@ void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& optio
     cluster.emplace(shape, cluster.size());
     clustered = clustered || tokens.size() > 1;
   }
+  fit.independent = clustered ? cluster.size() : points.size();
+  // Absolute errors shrink by (n - k) / n, squares by its root; the first is the safer side.
+  const double scale = std::sqrt(static_cast<double>(fit.independent) / degrees_left(fit) *
+                                 static_cast<double>(runs) /
+                                 std::max(1.0, static_cast<double>(runs) - fit.form.size()));
   fit.replicates.clear();
   for (std::size_t r = 0; r < replicates; ++r) {
     const RandomStream random(options.seed ^ 0x626f6f74, r);
@@ -203,10 +210,13 @@ void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& optio
 
 Interval widened_interval(const JointFit& fit, double estimate, const std::vector<double>& sample) {
   if (sample.size() < 20) return {-INFINITY, INFINITY};
-  const double degrees = std::max(1.0, static_cast<double>(fit.runs) - fit.form.size());
-  const double wider = student_quantile(0.975, degrees) / 1.959964;
-  return {estimate - wider * (estimate - std::min(estimate, quantile(sample, 0.025))),
-          estimate + wider * (std::max(estimate, quantile(sample, 0.975)) - estimate)};
+  // The wider of percentiles and standard deviations, side by side.
+  const double student = student_quantile(0.975, degrees_left(fit));
+  const double normal = 1.959964;
+  const double half = normal * deviation(sample);
+  const double below = std::max(half, estimate - quantile(sample, 0.025));
+  const double above = std::max(half, quantile(sample, 0.975) - estimate);
+  return {estimate - student / normal * below, estimate + student / normal * above};
 }
 
 }  // namespace fathom::laws

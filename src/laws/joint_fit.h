@@ -36,6 +36,7 @@ struct JointFit {
   std::optional<double> holdout_error;  // mean relative error on the largest shapes left out
   std::size_t holdout_runs = 0;
   std::size_t holdout_shapes = 0;
+  std::size_t independent = 0;              // runs, or shapes where runs are trajectories
   std::vector<Eigen::VectorXd> replicates;  // bootstrap
   std::vector<Interval> intervals;          // 95 %, one a coefficient
 
@@ -53,7 +54,8 @@ void hold_out_largest(std::span<const RunPoint> points, const JointOptions& opti
 
 /// Refits to perturbed losses, warm-started; fills replicates and intervals. Runs of one shape at
 /// several token counts are one trajectory: their residuals flip sign together (wild cluster
-/// bootstrap). Otherwise residuals are resampled one by one.
+/// bootstrap) and shapes, not runs, are the sample. Otherwise residuals are resampled one by one.
+/// Residuals are scaled up for the coefficients they lost.
 void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& options,
                      std::size_t replicates, JointFit& fit);
 

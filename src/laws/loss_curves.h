@@ -3,9 +3,10 @@
 //   ln loss = f(z) + g_L(z) + noise,   z = ln N scaled to [-1, 1]
 //
 // f is a polynomial all depths share (as rich as the runs allow: it carries the common shape of a
-// loss curve), g_L a low-order departure of each depth. Differences between depths, which are what
-// transitions are read from, thus stay smooth without bending the curves themselves. The model is
-// linear, so its covariance is exact; the noise is what the runs scatter about it, seeds included.
+// loss curve), g_L a low-order departure of each depth. Differences between depths, which are
+// what transitions are read from, thus stay smooth without bending the curves themselves. The model
+// is linear, so its covariance is exact; the noise is what the runs scatter about it, seeds
+// included.
 #pragma once
 
 #include <Eigen/Dense>

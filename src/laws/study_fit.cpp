@@ -63,6 +63,18 @@ std::vector<RunPoint> longest_runs(std::span<const RunPoint> points) {
   return kept;
 }
 
+/// Whichever of tokens and tokens per parameter scatters less over the runs.
+TokenRule find_token_rule(const std::vector<RunPoint>& compared) {
+  std::vector<double> tokens;
+  std::vector<double> ratios;
+  for (const RunPoint& p : compared) {
+    tokens.push_back(std::log(p.tokens));
+    ratios.push_back(std::log(p.tokens / p.params));
+  }
+  const bool fixed = compared.size() < 2 || deviation(tokens) <= deviation(ratios);
+  return {std::exp(quantile(fixed ? tokens : ratios, 0.5)), !fixed};
+}
+
 /// Says so when depths of equal size were trained on different token counts: the curves would then
 /// compare training lengths.
 void check_tokens(const std::vector<RunPoint>& compared, StudyFit& fit) {
@@ -148,7 +160,7 @@ void fit_joint_forms(std::span<const RunPoint> points, const DesignCheck& design
     }
     auto joint = fit_joint(points, form, options.joint, reason);
     if (!joint) continue;
-    hold_out_largest(points, options.joint, left_out, 0, *joint);
+    hold_out_largest(points, options.joint, left_out, options.holdout_tokens_above, *joint);
     fit.forms.push_back(std::move(*joint));
   }
   if (fit.forms.empty()) {
@@ -175,9 +187,7 @@ StudyFit fit_study(std::span<const RunPoint> points, const FitOptions& options) 
   fit.warnings = design.warnings;
   const std::vector<RunPoint> compared = longest_runs(points);
   fit.runs_compared = compared.size();
-  std::vector<double> ratios;
-  for (const RunPoint& p : compared) ratios.push_back(p.tokens / p.params);
-  fit.tokens_per_parameter = quantile(ratios, 0.5);
+  fit.token_rule = find_token_rule(compared);
   check_tokens(compared, fit);
   if (design.depths >= 2) fit_transitions(compared, options, fit);
   fit_joint_forms(points, design, options, fit);

@@ -23,6 +23,14 @@ struct FitOptions {
   std::size_t joint_replicates = 200;  // bootstrap, joint law
   std::uint64_t seed = 1;
   JointOptions joint;
+  double holdout_tokens_above = 0;  // left-out runs of fewer tokens are not counted
+};
+
+/// How the compared runs' tokens follow their size: all alike, or so many for each parameter.
+struct TokenRule {
+  double count = 20;
+  bool per_parameter = true;
+  double at(double params) const { return per_parameter ? count * params : count; }
 };
 
 /// A depth's curve, for tables and charts.
@@ -44,9 +52,9 @@ struct StudyFit {
   Interval tokens;
   Interval layers;
   Interval width;
-  double block_coefficient = 12;     // N = c L D^2, median over runs
-  double tokens_per_parameter = 20;  // median over the runs compared
-  double noise = 0;                  // relative scatter of losses about the curves
+  double block_coefficient = 12;  // N = c L D^2, median over runs
+  TokenRule token_rule;           // of the runs compared
+  double noise = 0;               // relative scatter of losses about the curves
   std::vector<DepthCurve> curves;
   std::vector<Transition> transitions;
   std::optional<ExponentialFit> law;           // carried by the deeper depth

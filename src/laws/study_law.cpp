@@ -27,6 +27,7 @@ nlohmann::ordered_json to_json(const JointFit& joint) {
   json["interaction"] = joint.form.interaction;
   json["coefficients"] = list(joint.coefficients);
   json["runs"] = joint.runs;
+  json["independent"] = joint.independent;
   json["mean_error"] = joint.mean_error;
   json["holdout_error"] =
       joint.holdout_error ? nlohmann::ordered_json(*joint.holdout_error) : nullptr;
@@ -61,6 +62,7 @@ JointFit to_joint(const nlohmann::json& json) {
   if (joint.form.interaction && !joint.form.tokens) throw DataError("interaction without tokens");
   joint.coefficients = to_vector(json.at("coefficients"), joint.form.size());
   joint.runs = json.at("runs").get<std::size_t>();
+  joint.independent = json.at("independent").get<std::size_t>();
   joint.mean_error = json.at("mean_error").get<double>();
   for (const auto& replicate : json.at("replicates")) {
     joint.replicates.push_back(to_vector(replicate, joint.form.size()));
@@ -90,7 +92,7 @@ StudyLawData study_law_data(const StudyFit& fit) {
   data.params = fit.params;
   data.layers = fit.layers;
   data.block_coefficient = fit.block_coefficient;
-  data.tokens_per_parameter = fit.tokens_per_parameter;
+  data.token_rule = fit.token_rule;
   if (fit.law) {
     data.exponential =
         LevineFit{fit.law->a, fit.law->b, fit.law->a_error, fit.law->b_error, fit.law->correlation};
@@ -109,7 +111,8 @@ std::string study_law_text(const StudyLawData& data) {
   json["params"] = {data.params.low, data.params.high};
   json["layers"] = {data.layers.low, data.layers.high};
   json["block_coefficient"] = data.block_coefficient;
-  json["tokens_per_parameter"] = data.tokens_per_parameter;
+  json["tokens"] = {{"count", data.token_rule.count},
+                    {"per_parameter", data.token_rule.per_parameter}};
   json["exponential"] = nullptr;
   if (data.exponential) {
     json["exponential"] = {{"a", data.exponential->a},
@@ -135,7 +138,8 @@ StudyLawData parse_study_law(const std::string& text, const std::string& origin)
     data.params = to_interval(json.at("params"));
     data.layers = to_interval(json.at("layers"));
     data.block_coefficient = json.at("block_coefficient").get<double>();
-    data.tokens_per_parameter = json.at("tokens_per_parameter").get<double>();
+    data.token_rule = {json.at("tokens").at("count").get<double>(),
+                       json.at("tokens").at("per_parameter").get<bool>()};
     if (const auto& law = json.at("exponential"); !law.is_null()) {
       data.exponential = LevineFit{law.at("a").get<double>(), law.at("b").get<double>(),
                                    law.at("a_error").get<double>(), law.at("b_error").get<double>(),
@@ -163,7 +167,7 @@ StudyLaw::StudyLaw(StudyLawData data) : data_(std::move(data)) {
 }
 
 Optimum StudyLaw::optimum(const Budget& budget) const {
-  return optimum_after(budget, data_.tokens_per_parameter * budget.parameters());
+  return optimum_after(budget, data_.token_rule.at(budget.parameters()));
 }
 
 Optimum StudyLaw::optimum_after(const Budget& budget, double tokens) const {
@@ -175,7 +179,7 @@ Optimum StudyLaw::optimum_after(const Budget& budget, double tokens) const {
   }
   const auto best = [&](const JointLaw& law) {
     return least_loss_depth(budget, [&](double layers, double width) {
-      return law.loss(layers, width, budget.block_parameters_at(layers), tokens);
+      return law.loss(layers, width, own_count(layers, width), tokens);
     });
   };
   const double layers = best(data_.joint->law());
@@ -187,11 +191,14 @@ Optimum StudyLaw::optimum_after(const Budget& budget, double tokens) const {
   return optimum;
 }
 
+/// Parameters in the runs' own count, whatever the budget counts.
+double StudyLaw::own_count(double layers, double width) const {
+  return data_.block_coefficient * layers * width * width;
+}
+
 std::optional<double> StudyLaw::loss(double layers, double width, double, double tokens) const {
   if (!data_.joint) return std::nullopt;
-  // The runs' own count, whatever the budget counts.
-  const double params = data_.block_coefficient * layers * width * width;
-  return data_.joint->law().loss(layers, width, params, tokens);
+  return data_.joint->law().loss(layers, width, own_count(layers, width), tokens);
 }
 
 LawPointer load_study_law(const std::filesystem::path& path) {

@@ -21,7 +21,7 @@ struct StudyLawData {
   Interval params;
   Interval layers;
   double block_coefficient = 12;
-  double tokens_per_parameter = 20;
+  TokenRule token_rule;
   std::optional<LevineFit> exponential;
   std::optional<JointFit> joint;
 };
@@ -36,13 +36,15 @@ class StudyLaw : public Law {
  public:
   explicit StudyLaw(StudyLawData data);
   const LawInfo& info() const override { return info_; }
-  /// At the study's own tokens per parameter.
+  /// At the study's own training length.
   Optimum optimum(const Budget& budget) const override;
   Optimum optimum_after(const Budget& budget, double tokens) const override;
   std::optional<double> loss(double layers, double width, double parameters,
                              double tokens) const override;
 
  private:
+  double own_count(double layers, double width) const;
+
   StudyLawData data_;
   LawInfo info_;
 };

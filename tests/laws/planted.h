@@ -40,8 +40,8 @@ struct PlantedTransitions {
   int sizes = 7;
   int seeds = 1;
   double noise = 0.002;
-  double gain = 0.06;
-  double tau = 2.5;
+  double gain = 0.03;
+  double tau = 4;
 
   double crossing(std::size_t k) const {
     const auto layers = static_cast<double>(depths[k]);
