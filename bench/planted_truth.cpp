@@ -63,10 +63,10 @@ void count_transitions(const PlantedTransitions& planted, std::uint64_t draw, Ta
   tallies["b"].add(law->b_interval.low, planted.b, law->b_interval.high);
 }
 
-double best_depth(const JointLaw& law) {
+double log_best_depth(const JointLaw& law) {
   const Budget budget = Budget::non_embedding(3e7);
-  return least_loss_depth(
-      budget, [&](double layers, double width) { return law.loss(layers, width, 3e7, 3.2e9); });
+  return std::log(least_loss_depth(
+      budget, [&](double layers, double width) { return law.loss(layers, width, 3e7, 3.2e9); }));
 }
 
 void count_joint(const PlantedJoint& planted, std::uint64_t draw, Tallies& tallies) {
@@ -83,8 +83,9 @@ void count_joint(const PlantedJoint& planted, std::uint64_t draw, Tallies& talli
     tallies["exponent of " + terms[k]].add(range.low, planted.law.exponent(static_cast<int>(k)),
                                            range.high);
   }
-  const Interval depth = replicate_interval(*fit, best_depth);
-  tallies["best depth at 30M, 3.2B tokens"].add(depth.low, best_depth(planted.law), depth.high);
+  const Interval depth = replicate_interval(*fit, log_best_depth);
+  tallies["ln best depth at 30M, 3.2B tokens"].add(depth.low, log_best_depth(planted.law),
+                                                   depth.high);
   const auto far = [](const JointLaw& law) {
     return law.loss(24, 1024, 12.0 * 24 * 1024 * 1024, 6.4e9);
   };

@@ -210,10 +210,11 @@ void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& optio
 
 Interval widened_interval(const JointFit& fit, double estimate, const std::vector<double>& sample) {
   if (sample.size() < 20) return {-INFINITY, INFINITY};
-  // The wider of percentiles and standard deviations, side by side.
+  // The wider of percentiles and of a normal about the estimate, side by side; its spread is the
+  // median deviation's, which a few runaway refits do not move.
   const double student = student_quantile(0.975, degrees_left(fit));
   const double normal = 1.959964;
-  const double half = normal * deviation(sample);
+  const double half = normal * 1.4826 * median_deviation(sample);
   const double below = std::max(half, estimate - quantile(sample, 0.025));
   const double above = std::max(half, quantile(sample, 0.975) - estimate);
   return {estimate - student / normal * below, estimate + student / normal * above};

@@ -59,7 +59,8 @@ void hold_out_largest(std::span<const RunPoint> points, const JointOptions& opti
 void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& options,
                      std::size_t replicates, JointFit& fit);
 
-/// Percentiles of a quantity over the replicates, widened for the degrees of freedom spent.
+/// The 95 % interval of a quantity from its replicates, widened for the degrees of freedom spent.
+/// Give positive quantities in logarithms.
 template <class Quantity>
 Interval replicate_interval(const JointFit& fit, Quantity&& quantity);
 Interval widened_interval(const JointFit& fit, double estimate, const std::vector<double>& sample);

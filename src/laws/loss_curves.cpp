@@ -123,6 +123,7 @@ void CurveFamily::solve(std::span<const RunPoint> points) {
   Eigen::VectorXd log_losses(rows);
   for (Eigen::Index i = 0; i < rows; ++i) {
     log_losses[i] = std::log(points[static_cast<std::size_t>(i)].loss);
+    ids_.push_back(points[static_cast<std::size_t>(i)].id);
   }
   solver_ = design_.completeOrthogonalDecomposition().pseudoInverse();
   unit_covariance_ = solver_ * solver_.transpose();
@@ -172,6 +173,17 @@ Eigen::VectorXd CurveFamily::gain_slope_row(std::size_t shallow, std::size_t dee
 
 double CurveFamily::covariance(const Eigen::VectorXd& a, const Eigen::VectorXd& b) const {
   return noise_ * noise_ * a.dot(unit_covariance_ * b);
+}
+
+std::vector<std::pair<std::string, double>> CurveFamily::strays() const {
+  constexpr double kFar = 4;
+  std::vector<std::pair<std::string, double>> far;
+  for (Eigen::Index i = 0; i < residuals_.size(); ++i) {
+    const double leverage = design_.row(i).dot(solver_.col(i));
+    const double score = residuals_[i] / (noise_ * std::sqrt(std::max(1e-9, 1 - leverage)));
+    if (std::fabs(score) > kFar) far.emplace_back(ids_[static_cast<std::size_t>(i)], score);
+  }
+  return far;
 }
 
 std::vector<CurveFamily::Replicate> CurveFamily::bootstrap(std::size_t replicates,

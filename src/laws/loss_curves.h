@@ -62,6 +62,9 @@ class CurveFamily {
   /// Covariance of two linear functions of the coefficients.
   double covariance(const Eigen::VectorXd& a, const Eigen::VectorXd& b) const;
 
+  /// Runs more than four standard errors off their curve, and how many.
+  std::vector<std::pair<std::string, double>> strays() const;
+
   /// Refits to resampled residuals (scaled for the degrees of freedom they lost).
   std::vector<Replicate> bootstrap(std::size_t replicates, std::uint64_t seed) const;
 
@@ -83,6 +86,7 @@ class CurveFamily {
   Eigen::MatrixXd unit_covariance_;
   Eigen::VectorXd coefficients_;
   Eigen::VectorXd residuals_;
+  std::vector<std::string> ids_;
 };
 
 }  // namespace fathom::laws

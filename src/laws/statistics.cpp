@@ -69,6 +69,13 @@ double mean(const std::vector<double>& sample) {
   return sum / static_cast<double>(sample.size());
 }
 
+double median_deviation(const std::vector<double>& sample) {
+  const double centre = quantile(sample, 0.5);
+  std::vector<double> distances;
+  for (const double value : sample) distances.push_back(std::fabs(value - centre));
+  return quantile(std::move(distances), 0.5);
+}
+
 double deviation(const std::vector<double>& sample) {
   const double centre = mean(sample);
   double sum = 0;

@@ -122,6 +122,12 @@ void fit_transitions(const std::vector<RunPoint>& compared, const FitOptions& op
   }
   fit.noise = family->noise();
   fit.curves = draw_curves(*family);
+  for (const auto& [id, score] : family->strays()) {
+    fit.warnings.push_back(
+        fmt::format("run {} lies {:+.1f} standard errors off its curve; look at "
+                    "it, it widens every interval",
+                    id, score));
+  }
   const auto replicates = family->bootstrap(options.replicates, options.seed);
   fit.transitions = find_transitions(*family, replicates);
   fit.law = fit_exponential(*family, fit.transitions, replicates, Reading::deeper, reason);

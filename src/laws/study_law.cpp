@@ -178,15 +178,17 @@ Optimum StudyLaw::optimum_after(const Budget& budget, double tokens) const {
             Interval{std::max(kMinLayers, crossing.layers - 2 * half), crossing.layers + 2 * half}};
   }
   const auto best = [&](const JointLaw& law) {
-    return least_loss_depth(budget, [&](double layers, double width) {
+    return std::log(least_loss_depth(budget, [&](double layers, double width) {
       return law.loss(layers, width, own_count(layers, width), tokens);
-    });
+    }));
   };
-  const double layers = best(data_.joint->law());
+  const double layers = std::exp(best(data_.joint->law()));
   Optimum optimum{layers, budget.width_at(layers), std::nullopt};
   if (!data_.joint->replicates.empty()) {
     const Interval range = replicate_interval(*data_.joint, best);
-    if (std::isfinite(range.high)) optimum.layers_interval = range;
+    if (std::isfinite(range.high)) {
+      optimum.layers_interval = Interval{std::exp(range.low), std::exp(range.high)};
+    }
   }
   return optimum;
 }

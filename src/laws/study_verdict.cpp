@@ -56,20 +56,23 @@ std::string joint_sentence(const StudyFit& fit) {
   const Budget budget = Budget::non_embedding(fit.params.high, fit.block_coefficient);
   const double tokens = fit.token_rule.at(fit.params.high);
   const auto best = [&](const JointLaw& law) {
-    return least_loss_depth(budget, [&](double layers, double width) {
+    return std::log(least_loss_depth(budget, [&](double layers, double width) {
       return law.loss(layers, width, fit.params.high, tokens);
-    });
+    }));
   };
-  const double layers = best(joint.law());
+  const double layers = std::exp(best(joint.law()));
   const Interval range = replicate_interval(joint, best);
   return fmt::format(
       "The joint law preferred by the data ({}, mean error {:.2f} %{}) puts the best depth at the "
-      "largest size trained, {} after {} tokens, at {} layers ({} to {}).",
+      "largest size trained, {} after {} tokens, at {} layers{}.",
       joint.form.name(), 100 * joint.mean_error,
       joint.holdout_error ? fmt::format(", {:.2f} % on shapes left out", 100 * *joint.holdout_error)
                           : "",
       format_count(fit.params.high), format_count(tokens), format_significant(layers, 2),
-      format_significant(range.low, 2), format_significant(range.high, 2));
+      std::isfinite(range.high)
+          ? fmt::format(" ({} to {})", format_significant(std::exp(range.low), 2),
+                        format_significant(std::exp(range.high), 2))
+          : "");
 }
 
 }  // namespace

@@ -173,6 +173,18 @@ TEST(StudyFit, PureNoiseIsUnclear) {
   EXPECT_FALSE(fit.law);
 }
 
+TEST(StudyFit, NamesARunThatDoesNotBelong) {
+  PlantedTransitions planted;
+  planted.seeds = 3;
+  std::vector<RunPoint> points = planted.draw(6);
+  points[40].id = "diverged";
+  points[40].loss *= 1.05;
+  const StudyFit fit = fit_study(points, quick());
+  bool named = false;
+  for (const std::string& w : fit.warnings) named |= w.find("run diverged") != std::string::npos;
+  EXPECT_TRUE(named);
+}
+
 TEST(StudyFit, RejectsImpossibleRuns) {
   EXPECT_THROW(fit_study({}, quick()), ConfigError);
   std::vector<RunPoint> points = PlantedTransitions().draw(1);
