@@ -122,6 +122,27 @@ TEST(JointFit, RejectsUnphysicalMinima) {
   }
 }
 
+// 20 draws with fixed seeds, three exponents each; bench/planted_truth runs more. If 95 % is true,
+// fewer than 51 of 60 inside has a probability below 0.2 %.
+TEST(JointFit, StatedIntervalsHoldThePlantedTruth) {
+  const PlantedJoint planted{additive_law()};
+  JointOptions options;
+  options.starts = 12;
+  std::string reason;
+  int held = 0;
+  for (std::uint64_t draw = 1; draw <= 20; ++draw) {
+    const auto points = planted.draw(draw);
+    auto fit = fit_joint(points, kWidthDepthTokens, options, reason);
+    ASSERT_TRUE(fit) << reason;
+    bootstrap_joint(points, options, 60, *fit);
+    for (std::size_t k = 1; k < 6; k += 2) {
+      const double truth = planted.law.coefficients()[static_cast<Eigen::Index>(k)];
+      held += fit->intervals[k].low <= truth && truth <= fit->intervals[k].high;
+    }
+  }
+  EXPECT_GE(held, 51);
+}
+
 TEST(JointFit, HoldsOutTheLargestShapes) {
   const PlantedJoint planted{additive_law()};
   const auto points = planted.draw(2);
