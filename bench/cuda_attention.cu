@@ -240,7 +240,9 @@ std::string name(const Case& c) {
       c.bf16 ? "bf16" : "f32", kinds[static_cast<int>(c.kind)], masks[static_cast<int>(c.mask)],
       static_cast<long long>(c.T), static_cast<long long>(c.H), static_cast<long long>(c.G),
       static_cast<long long>(c.K), static_cast<long long>(c.window), c.rotary > 0 ? "rot" : "   ",
-      c.tuning.forward >= 0 ? (" v" + std::to_string(c.tuning.forward)).c_str() : "");
+      c.tuning.backward == 1  ? " fused"
+      : c.tuning.forward == 0 ? " pair"
+                              : "");
   return text;
 }
 
@@ -346,8 +348,26 @@ std::vector<Case> cases() {
   };
   for (int v = 0; v < 2; ++v) {  // every tile shape, on a context that fills none of them
     for (const std::int64_t K : {16, 32, 64}) {
-      all.push_back({1, 360, 4, 2, K, softmax, causal, 0, 0, true, {v}});
+      all.push_back({1, 360, 4, 2, K, softmax, causal, 0, 0, true, {v, v}});
     }
+  }
+  const AttentionTuning fused{-1, 1};
+  for (const Case& c : std::vector<Case>{{2, 64, 1, 1, 64},
+                                         {1, 65, 2, 2, 64, softmax, strict},
+                                         {1, 200, 4, 1, 64, softmax, bidirectional, 50},
+                                         {1, 256, 4, 2, 64, softmax, causal, 0, 1e4f},
+                                         {1, 300, 2, 2, 64, softmax, strict, 140},
+                                         {70, 130, 2, 2, 64},
+                                         {1, 96, 2, 2, 48, softmax, causal, 0, 1e4f},
+                                         {1, 256, 2, 1, 24, softmax, strict, 33},
+                                         {1, 384, 2, 2, 32, softmax, bidirectional},
+                                         {1, 1024, 2, 2, 32, softmax, causal, 0, 1e4f},
+                                         {2, 1024, 2, 1, 64},
+                                         {1, 1024, 1, 1, 64, softmax, bidirectional},
+                                         {1, 1024, 2, 2, 64, softmax, causal, 100, 1e4f},
+                                         {1, 2048, 2, 2, 64}}) {
+    all.push_back(c);
+    all.back().tuning = fused;
   }
   return all;
 }
@@ -383,6 +403,7 @@ void time_case(const Case& c, Buffer& flush, bool print_variants) {
   std::normal_distribution<float> normal;
   Doubles pool(1 << 20);
   for (double& x : pool) x = normal(random);
+  attention_tuning() = {-1, 1};  // scratch for every kernel
   Device device(s, c.bf16);
   for (Buffer* buffer : {&device.qkv, &device.dy}) {  // the pool over and over
     const std::size_t part = std::min(pool.size() * (c.bf16 ? 2 : 4), buffer->bytes);
@@ -397,17 +418,23 @@ void time_case(const Case& c, Buffer& flush, bool print_variants) {
   const double flops = 2.0 * c.B * c.H * c.T * c.T * c.K;
   const auto rate = [&](double ms, double factor) { return factor * flops / ms * 1e-9; };
   const auto forward = [&](int v) {
-    attention_tuning() = {v};
+    attention_tuning() = {v, -1};
     return median_ms([&] { device.forward(s, c.bf16); }, flush);
   };
-  const double ms_forward = forward(-1);
-  const double ms_backward = median_ms([&] { device.backward(s, c.bf16); }, flush);
-  std::printf("%-40s forward %8.3f ms %6.1f TFLOP/s   backward %8.3f ms %6.1f TFLOP/s\n",
+  const auto backward = [&](int v) {
+    attention_tuning() = {-1, v};
+    return median_ms([&] { device.backward(s, c.bf16); }, flush);
+  };
+  const double ms_forward = forward(-1), ms_backward = backward(-1);
+  std::printf("%-40s forward %8.3f ms %6.1f TFLOP/s   backward %8.3f ms %6.1f TFLOP/s",
               name(c).c_str(), ms_forward, rate(ms_forward, 1), ms_backward,
               rate(ms_backward, 2.5));
-  if (!print_variants) return;
-  std::printf("    forward by variant:");
-  for (int v = 0; v < 2; ++v) std::printf("  v%d %6.1f", v, rate(forward(v), 1));
+  if (c.bf16 && c.K <= 64) {
+    std::printf(" (pair %6.1f, fused %6.1f)", rate(backward(0), 2.5), rate(backward(1), 2.5));
+  }
+  if (print_variants) {
+    std::printf("  forward large %6.1f, small %6.1f", rate(forward(0), 1), rate(forward(1), 1));
+  }
   std::printf("\n");
 }
 

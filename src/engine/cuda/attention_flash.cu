@@ -4,7 +4,9 @@
 // Rotary positions: q and k are turned into scratch, (x_i, x_{i+K/2}) by the angle of their row,
 // before the kernels run, and dq, dk are turned back in place after them; shapes without rotary
 // positions read qkv where it lies. Scratch: lse2, delta f32 [B H, T] each, then for rotary shapes
-// the table of turns [T, K/2] and the turned heads bf16 [B T, (H + G) K].
+// the table of turns [T, K/2] and the turned heads bf16 [B T, (H + G) K], then for the fused
+// adjoint f32 sums of dq, [H/G, T, K] with T and K rounded up for each of its blocks: small enough
+// to stay in the L2 cache, since a block uses them again for every sequence.
 #include <algorithm>
 
 #include "core/error.h"
@@ -26,8 +28,25 @@ struct FlashScratch {
   float *lse2, *delta;
   float2* turns;
   bf16* turned;
+  float* dq_sums;
   std::size_t bytes;
 };
+
+/// The fused adjoint wins as soon as its blocks, one a sequence and key head, fill the GPU.
+bool takes_fused(const AttentionShape& s) {
+  if (s.head_size > 64) return false;
+  const int chosen = attention_tuning().backward;
+  if (chosen >= 0) return chosen == 1;
+  return s.head_size > 16 && s.context > 64 && 2 * s.batch * s.key_heads >= flash::kFusedBlocks;
+}
+
+std::size_t dq_sums_bytes(const AttentionShape& s) {
+  if (!takes_fused(s)) return 0;
+  const std::int64_t blocks = std::min<std::int64_t>(s.batch * s.key_heads, flash::kFusedBlocks);
+  const std::int64_t rows = (s.context + 127) / 128 * 128, columns = s.head_size <= 32 ? 32 : 64;
+  return static_cast<std::size_t>(blocks * (s.heads / s.key_heads) * rows * columns) *
+         sizeof(float);
+}
 
 FlashScratch cut(const AttentionShape& s, void* scratch) {
   const auto rows = static_cast<std::size_t>(s.batch * s.context);
@@ -41,12 +60,13 @@ FlashScratch cut(const AttentionShape& s, void* scratch) {
              : 0;
   auto* base = static_cast<unsigned char*>(scratch);
   FlashScratch out{};
-  out.bytes = 2 * numbers + table + heads;
+  out.bytes = 2 * numbers + table + heads + dq_sums_bytes(s);
   if (base == nullptr) return out;
   out.lse2 = reinterpret_cast<float*>(base);
   out.delta = reinterpret_cast<float*>(base + numbers);
   out.turns = reinterpret_cast<float2*>(base + 2 * numbers);
   out.turned = reinterpret_cast<bf16*>(base + 2 * numbers + table);
+  out.dq_sums = reinterpret_cast<float*>(base + 2 * numbers + table + heads);
   return out;
 }
 
@@ -171,7 +191,12 @@ void flash_backward(const AttentionShape& s, const void* dy, const void* qkv, co
   args.dq = static_cast<bf16*>(d_qkv);
   args.dk = args.dq + s.heads * s.head_size;
   args.dv = args.dk + s.key_heads * s.head_size;
-  flash::launch_backward(args, stream);
+  args.dq_sums = parts.dq_sums;
+  if (takes_fused(s)) {
+    flash::launch_backward_fused(args, stream);
+  } else {
+    flash::launch_backward(args, stream);
+  }
   if (s.rotary_base > 0) {
     turn(s, args.dq, args.d_stride, args.dq, args.d_stride, parts.turns, -1, stream);
   }

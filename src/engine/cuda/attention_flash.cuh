@@ -24,7 +24,8 @@ struct FlashArgs {
   bf16* y;
   bf16 *dq, *dk, *dv;
   float* stats;         // [B H, T]
-  float *lse2, *delta;  // [B H, T]: stats log2(e) and <dy_i, y_i>, from the dq to the dkv kernel
+  float *lse2, *delta;  // [B H, T]: stats log2(e) and <dy_i, y_i>, left by an earlier kernel
+  float* dq_sums;       // fused adjoint only: dq so far, in the order of its threads
   std::int64_t qk_stride, v_stride, y_stride, d_stride;  // elements a row
   int batch, context, heads, key_heads, head_size;
   int above, below;
@@ -310,5 +311,9 @@ struct BlockPlace {
 
 void launch_forward(const FlashArgs& args, cudaStream_t stream);
 void launch_backward(const FlashArgs& args, cudaStream_t stream);
+
+/// The adjoint in one kernel of five products, for head sizes of 8 to 64.
+void launch_backward_fused(const FlashArgs& args, cudaStream_t stream);
+constexpr int kFusedBlocks = 132;  // one for each multiprocessor of an H100 or H200
 
 }  // namespace fathom::engine::cuda::flash

@@ -27,9 +27,10 @@ void attention_backward(const AttentionShape& shape, const void* dy, const void*
                         const float* stats, void* d_qkv, bool bf16, void* scratch,
                         cudaStream_t stream);
 
-/// Which tile shapes the flash kernels take; -1: chosen by head size and context. For benchmarks.
+/// Which kernels the flash paths take; -1: chosen by the shape. For benchmarks.
 struct AttentionTuning {
-  int forward = -1;
+  int forward = -1;   // 0: large tiles, 1: small tiles
+  int backward = -1;  // 0: dq and dkv kernels, 1: the fused kernel (head sizes up to 64)
 };
 AttentionTuning& attention_tuning();
 
