@@ -41,7 +41,8 @@ TEST_P(OpMatch, RepeatsBitForBitAndDoesNotDependOnThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpMatch,
                          testing::Combine(testing::ValuesIn(op_cases()),
-                                          testing::Values(Isa::portable, Isa::avx2, Isa::avx512)),
+                                          testing::Values(Isa::portable, Isa::avx2, Isa::avx512,
+                                                          Isa::avx512bf16)),
                          [](const auto& test) {
                            return std::get<0>(test.param).name + "_" +
                                   name_of(std::get<1>(test.param));

@@ -13,13 +13,17 @@ bool has_isa(Isa isa) {
     case Isa::avx512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    case Isa::avx512bf16:
+      return has_isa(Isa::avx512) && __builtin_cpu_supports("avx512bf16");
   }
   return false;
 }
 
 Isa best_isa() {
-  if (has_isa(Isa::avx512)) return Isa::avx512;
-  return has_isa(Isa::avx2) ? Isa::avx2 : Isa::portable;
+  for (const Isa isa : {Isa::avx512bf16, Isa::avx512, Isa::avx2}) {
+    if (has_isa(isa)) return isa;
+  }
+  return Isa::portable;
 }
 
 bool has_bf16_products() {
@@ -27,12 +31,24 @@ bool has_bf16_products() {
 }
 
 std::string name_of(Isa isa) {
-  return isa == Isa::avx512 ? "avx512" : isa == Isa::avx2 ? "avx2" : "portable";
+  switch (isa) {
+    case Isa::avx512bf16:
+      return "avx512bf16";
+    case Isa::avx512:
+      return "avx512";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::portable:
+      break;
+  }
+  return "portable";
 }
 
 const cpu::Kernels& cpu::kernels_for(Isa isa) {
   if (!has_isa(isa)) throw DeviceError("this processor has no " + name_of(isa) + " instructions");
   switch (isa) {
+    case Isa::avx512bf16:
+      return avx512bf16::kernels();
     case Isa::avx512:
       return avx512::kernels();
     case Isa::avx2:

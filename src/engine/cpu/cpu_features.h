@@ -7,7 +7,7 @@
 
 namespace fathom::engine {
 
-enum class Isa { portable, avx2, avx512 };
+enum class Isa { portable, avx2, avx512, avx512bf16 };
 
 /// The best instruction set that both this build and this processor have.
 Isa best_isa();

@@ -153,5 +153,8 @@ const Kernels& kernels();
 namespace avx512 {
 const Kernels& kernels();
 }
+namespace avx512bf16 {
+const Kernels& kernels();
+}
 
 }  // namespace fathom::engine::cpu

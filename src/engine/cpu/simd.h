@@ -3,6 +3,10 @@
 // builds of one kernel never meet in the linker. Only for ops/*_simd.cpp.
 #pragma once
 
+#ifdef __AVX512F__
+#include <immintrin.h>  // only functions that are always inlined
+#endif
+
 #include <cstdint>
 
 #include "engine/cpu/kernels.h"
@@ -38,9 +42,13 @@ static inline Vec load(const Bf16* p) {
 }
 /// Rounds to nearest even.
 static inline void store(Bf16* p, Vec v) {
+#ifdef __AVX512BF16__
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), (__m256i)_mm512_cvtneps_pbh((__m512)v));
+#else
   const VecU bits = (VecU)v;
   const VecU rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   *reinterpret_cast<LooseVecH*>(p) = __builtin_convertvector(rounded, VecH);
+#endif
 }
 
 /// The first `count` < kLanes elements; the rest reads as zero and is not written.
@@ -86,32 +94,58 @@ static inline Vec abs(Vec a) {
   return (Vec)((VecI)a & 0x7fffffff);
 }
 static inline Vec square_root(Vec a) {
+#ifdef __AVX512F__
+  return (Vec)_mm512_sqrt_ps((__m512)a);
+#else
   for (std::int64_t i = 0; i < kLanes; ++i) a[i] = __builtin_sqrtf(a[i]);
   return a;
+#endif
 }
 
+/// Lane numbers 0, 1, ...
+static inline VecI lane_numbers() {
+  VecI numbers;
+  for (std::int32_t i = 0; i < kLanes; ++i) numbers[i] = i;
+  return numbers;
+}
+
+/// Lane i of the result is lane i ^ step.
+static inline Vec exchange(Vec a, std::int32_t step) {
+  return __builtin_shuffle(a, lane_numbers() ^ step);
+}
+
+/// Halves are added (or compared) pairwise: a fixed order.
 static inline float sum(Vec v) {
-  float parts[kLanes];
-  store(parts, v);
-  for (std::int64_t half = kLanes / 2; half > 0; half /= 2) {
-    for (std::int64_t i = 0; i < half; ++i) parts[i] += parts[i + half];
-  }
-  return parts[0];
+  for (std::int32_t step = kLanes / 2; step > 0; step /= 2) v += exchange(v, step);
+  return v[0];
 }
 static inline float largest(Vec v) {
-  float parts[kLanes];
-  store(parts, v);
-  for (std::int64_t half = kLanes / 2; half > 0; half /= 2) {
-    for (std::int64_t i = 0; i < half; ++i) {
-      parts[i] = parts[i] > parts[i + half] ? parts[i] : parts[i + half];
-    }
-  }
-  return parts[0];
+  for (std::int32_t step = kLanes / 2; step > 0; step /= 2) v = max(v, exchange(v, step));
+  return v[0];
 }
 
-/// exp with a relative error below 2e-7; 0 below -87.3, so that masked scores vanish exactly.
+/// v[i][j] <- v[j][i]: blocks of two by two of growing size exchange their off-diagonal parts.
+static inline void transpose(Vec v[kLanes]) {
+#pragma GCC unroll 4
+  for (std::int32_t step = 1; step < kLanes; step *= 2) {
+    const VecI numbers = lane_numbers(), odd = (numbers & step) != 0;
+    const VecI low = odd ? numbers + (FATHOM_LANES - step) : numbers;
+    const VecI high = odd ? numbers + FATHOM_LANES : numbers + step;
+#pragma GCC unroll 16
+    for (std::int32_t i = 0; i < kLanes; ++i) {
+      if (i & step) continue;
+      const Vec a = v[i], b = v[i + step];
+      v[i] = __builtin_shuffle(a, b, low);
+      v[i + step] = __builtin_shuffle(a, b, high);
+    }
+  }
+}
+
+/// exp with a relative error below 2e-7; 0 below -87.3, so that masked scores vanish exactly;
+/// a NaN goes through.
 static inline Vec exp(Vec x) {
-  const Vec clamped = max(min(x, splat(88.0f)), splat(-87.3f));
+  const Vec limit = splat(88.0f);
+  const Vec clamped = select(limit < x, limit, x);
   const Vec magic = splat(12582912.0f);  // 1.5 * 2^23: rounds to the nearest integer
   const Vec shifted = clamped * 1.44269504088896341f + magic;
   const Vec n = shifted - magic;
@@ -124,10 +158,9 @@ static inline Vec exp(Vec x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
-  const VecI power = ((VecI)shifted - (VecI)magic) << 23;
-  const Vec value = (Vec)((VecI)p + power);
-  // A NaN fails both comparisons' complement and goes through.
-  return select(x < splat(-87.3f), Vec{}, select(x == x, value, x));
+  // The low bits of `shifted` are n, those of `magic` are zero.
+  const Vec value = (Vec)((VecI)p + ((VecI)shifted << 23));
+  return select(x < splat(-87.3f), Vec{}, value);
 }
 
 /// Calls body with a Type<T> for the operand's element type T.

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "engine/cpu/cpu_ops.h"
@@ -5,11 +6,23 @@
 namespace fathom::engine::cpu {
 
 BoundOp bind(const SquaredNorm& op, const Context& context) {
-  return
-      [gradients = context.floats(op.gradients), norm = context.floats(op.norm),
-       size = context.tensor(op.gradients).size(), &kernels = context.kernels](const StepScalars&) {
-        *norm = static_cast<float>(std::sqrt(kernels.sum_of_squares(gradients, size)));
-      };
+  // The shares, and so the order of the sum, do not depend on the threads.
+  constexpr std::int64_t kShares = 64;
+  return [gradients = context.floats(op.gradients), norm = context.floats(op.norm),
+          size = context.tensor(op.gradients).size(), &kernels = context.kernels,
+          threads = context.threads](const StepScalars&) {
+    std::array<double, kShares> sums{};
+    parallel_ranges(threads, kShares, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t share = first; share < last; ++share) {
+        const std::int64_t begin = size * share / kShares, end = size * (share + 1) / kShares;
+        sums[static_cast<std::size_t>(share)] =
+            kernels.sum_of_squares(gradients + begin, end - begin);
+      }
+    });
+    double total = 0;
+    for (const double sum : sums) total += sum;
+    *norm = static_cast<float>(std::sqrt(total));
+  };
 }
 
 BoundOp bind(const AdamW& op, const Context& context) {

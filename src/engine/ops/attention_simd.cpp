@@ -4,21 +4,10 @@
 // Scratch of a task holds the head's keys and values in f32, both as rows [T, K] and transposed
 // [K, T], padded with zeros to whole blocks and vectors, so that every product below is one plain
 // row-times-matrix kernel.
-#include "engine/cpu/simd.h"
+#include "engine/ops/attention_blocks.h"
 
 namespace fathom::engine::cpu::FATHOM_ISA {
 namespace {
-
-constexpr std::int64_t kBlock = 64;
-constexpr float kMasked = -1e30f;
-constexpr float kEmptyTop = -1e29f;  // above kMasked, so that a masked row sums to zero
-
-std::int64_t padded(std::int64_t size, std::int64_t unit) {
-  return (size + unit - 1) / unit * unit;
-}
-
-/// Which part of a product of a block on the diagonal is needed under a causal mask.
-enum class Part { whole, columns_upto_row, depth_upto_row, depth_from_row };
 
 template <int kRows, int kVecs>
 inline void tile(std::int64_t k_begin, std::int64_t k_end, const float* a, std::int64_t a_row,
@@ -73,111 +62,6 @@ void product(std::int64_t columns, std::int64_t depth, const float* a, std::int6
     }
   }
 }
-
-Vec feature(Vec x) {
-  return select(x > Vec{}, x + 1.0f, exp(x));
-}
-
-/// Sizes and places common to both directions.
-struct Head {
-  const AttentionArgs& args;
-  std::int64_t sequence, key_head;
-  std::int64_t size, stride, context, padded_context;  // stride: padded head size
-
-  Head(const AttentionArgs& arguments, std::int64_t task)
-      : args(arguments),
-        sequence(task / arguments.key_heads),
-        key_head(task % arguments.key_heads),
-        size(arguments.head_size),
-        stride(padded(arguments.head_size, kLanes)),
-        context(arguments.context),
-        padded_context(padded(arguments.context, kBlock)) {}
-
-  std::int64_t qkv_cols() const { return (args.heads + 2 * args.key_heads) * size; }
-  std::int64_t key_column() const { return (args.heads + key_head) * size; }
-  std::int64_t value_column() const { return (args.heads + args.key_heads + key_head) * size; }
-  std::int64_t group() const { return args.heads / args.key_heads; }
-
-  void turn(float* row, std::int64_t t, float direction) const {
-    const float* cosines = args.turns + t * size;
-    const float* sines = cosines + size / 2;
-    for (std::int64_t i = 0; i < size / 2; ++i) {
-      const float a = row[i], b = row[i + size / 2], s = direction * sines[i];
-      row[i] = a * cosines[i] - b * s;
-      row[i + size / 2] = a * s + b * cosines[i];
-    }
-  }
-
-  /// Rows [first, first + count) of `source`, one head wide at `column`, as f32; rows beyond the
-  /// context are zero. Queries and keys are turned and, for linear attention, mapped.
-  template <class T>
-  void gather(const T* source, std::int64_t cols, std::int64_t column, std::int64_t first,
-              std::int64_t count, bool as_key, bool mapped, float* out) const {
-    for (std::int64_t r = 0; r < count; ++r) {
-      float* row = out + r * stride;
-      const std::int64_t t = first + r;
-      for (std::int64_t i = 0; i < stride; i += kLanes) store(row + i, Vec{});
-      if (t >= context) continue;
-      const T* from = source + (sequence * context + t) * cols + column;
-      for_vectors(size, [&](std::int64_t i, std::int64_t n) {
-        store_upto(row + i, load_upto(from + i, n), n);
-      });
-      if (as_key && args.turns) turn(row, t, 1.0f);
-      if (!mapped || args.weighting != Weighting::linear) continue;
-      for_vectors(size, [&](std::int64_t i, std::int64_t n) {
-        store_upto(row + i, feature(load_upto(row + i, n)), n);
-      });
-    }
-  }
-
-  void transpose(const float* rows, float* out) const {
-    for (std::int64_t t = 0; t < padded_context; ++t) {
-      for (std::int64_t c = 0; c < size; ++c) out[c * padded_context + t] = rows[t * stride + c];
-    }
-  }
-
-  /// First and last key block that a query block needs.
-  std::int64_t first_block(std::int64_t query) const {
-    if (args.window == 0) return 0;
-    const std::int64_t key = query - args.window + 1;
-    return key > 0 ? key / kBlock : 0;
-  }
-  std::int64_t end_block(std::int64_t query) const {
-    const std::int64_t all = padded_context / kBlock;
-    std::int64_t last = all;
-    if (args.mask != Mask::bidirectional) last = query / kBlock + 1;
-    if (args.window > 0) {
-      const std::int64_t key = query + kBlock - 1 + args.window - 1;
-      const std::int64_t limit = key / kBlock + 1;
-      last = limit < last ? limit : last;
-    }
-    return last < all ? last : all;
-  }
-  bool fully_allowed(std::int64_t query, std::int64_t key) const {
-    if (key + kBlock > context || query + kBlock > context) return false;
-    if (args.mask != Mask::bidirectional && key + kBlock > query) return false;
-    if (args.window == 0) return true;
-    const std::int64_t before = query + kBlock - 1 - key, after = key + kBlock - 1 - query;
-    return before < args.window && after < args.window;
-  }
-  bool allowed(std::int64_t i, std::int64_t j) const {
-    if (j >= context || i >= context) return false;
-    if (args.mask == Mask::causal && j > i) return false;
-    if (args.mask == Mask::strict && j >= i) return false;
-    const std::int64_t distance = i > j ? i - j : j - i;
-    return args.window == 0 || distance < args.window;
-  }
-  Part diagonal(std::int64_t query, std::int64_t key, Part part) const {
-    return query == key && args.mask != Mask::bidirectional ? part : Part::whole;
-  }
-  void mask(float* scores, std::int64_t query, std::int64_t key, float value) const {
-    for (std::int64_t i = 0; i < kBlock; ++i) {
-      for (std::int64_t j = 0; j < kBlock; ++j) {
-        if (!allowed(query + i, key + j)) scores[i * kBlock + j] = value;
-      }
-    }
-  }
-};
 
 /// Turns scores into weights relative to the running top, and rescales what came before.
 void online_softmax(float* scores, float* tops, float* sums, float* y, std::int64_t stride) {
@@ -235,8 +119,8 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
   const bool softmax = args.weighting == Weighting::softmax;
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
-    product(kBlock, head.size, q, head.stride, 1, keys_t + key, head.padded_context, scores, kBlock,
-            false, head.diagonal(query, key, Part::columns_upto_row));
+    product(kBlock, head.size, q, head.stride, 1, keys_t + key * head.stride, kBlock, scores,
+            kBlock, false, head.diagonal(query, key, Part::columns_upto_row));
     if (!head.fully_allowed(query, key)) head.mask(scores, query, key, softmax ? kMasked : 0.0f);
     if (softmax) online_softmax(scores, tops, sums, y, head.stride);
     if (args.weighting == Weighting::linear) add_row_sums(scores, sums);
@@ -253,7 +137,7 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
     T* out = static_cast<T*>(args.y.data) +
              ((head.sequence * head.context + query + i) * args.heads + h) * head.size;
     for_vectors(head.size, [&](std::int64_t c, std::int64_t n) {
-      store_upto(out + c, load_part(y + i * head.stride + c, n) * factor, n);
+      store_upto(out + c, load(y + i * head.stride + c) * factor, n);
     });
   }
 }
@@ -281,28 +165,6 @@ void weights_and_slopes(const Head& head, float* scores, float* d, const float* 
   if (!head.fully_allowed(query, key)) {
     head.mask(scores, query, key, 0.0f);
     head.mask(d, query, key, 0.0f);
-  }
-}
-
-/// Writes gradients of turned, mapped rows back to the columns they came from.
-template <class T>
-void scatter(const Head& head, float* gradient, const float* mapped, std::int64_t column,
-             std::int64_t first, std::int64_t count, float factor, bool as_key) {
-  for (std::int64_t r = 0; r < count && first + r < head.context; ++r) {
-    float* row = gradient + r * head.stride;
-    if (as_key && head.args.weighting == Weighting::linear) {
-      // f = elu + 1: the slope is 1 where f > 1 and f itself elsewhere.
-      for (std::int64_t c = 0; c < head.size; ++c) {
-        const float f = mapped[r * head.stride + c];
-        row[c] *= f > 1.0f ? 1.0f : f;
-      }
-    }
-    if (as_key && head.args.turns) head.turn(row, first + r, -1.0f);
-    T* out = static_cast<T*>(head.args.d_qkv.data) +
-             (head.sequence * head.context + first + r) * head.qkv_cols() + column;
-    for_vectors(head.size, [&](std::int64_t c, std::int64_t n) {
-      store_upto(out + c, load_part(row + c, n) * factor, n);
-    });
   }
 }
 
@@ -362,10 +224,10 @@ void backward_query_block(const Head& head, std::int64_t h, std::int64_t query,
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
     const Part columns = head.diagonal(query, key, Part::columns_upto_row);
-    product(kBlock, head.size, s.q, stride, 1, s.keys_t + key, head.padded_context, s.scores,
+    product(kBlock, head.size, s.q, stride, 1, s.keys_t + key * head.stride, kBlock, s.scores,
             kBlock, false, columns);
-    product(kBlock, head.size, s.dy, stride, 1, s.values_t + key, head.padded_context, s.slopes,
-            kBlock, false, columns);
+    product(kBlock, head.size, s.dy, stride, 1, s.values_t + key * stride, kBlock, s.slopes, kBlock,
+            false, columns);
     weights_and_slopes(head, s.scores, s.slopes, s.stats, s.deltas, query, key);
     product(stride, kBlock, s.slopes, kBlock, 1, s.keys + key * stride, stride, s.dq, stride, true,
             head.diagonal(query, key, Part::depth_upto_row));
@@ -381,12 +243,17 @@ void backward_query_block(const Head& head, std::int64_t h, std::int64_t query,
 }  // namespace
 
 std::int64_t attention_scratch_floats(std::int64_t context, std::int64_t head_size) {
-  const std::int64_t stride = padded(head_size, kLanes);
-  return 6 * padded(context, kBlock) * stride + 4 * kBlock * stride + 2 * kBlock * kBlock +
+  const std::int64_t stride = padded(head_size, 2 * kLanes);  // as attention_pairs_simd.cpp needs
+  return 6 * padded(context, kBlock) * stride + 6 * kBlock * stride + 4 * kBlock * kBlock +
          4 * kBlock;
 }
 
 void attention_forward(const AttentionArgs& args, std::int64_t task, float* scratch) {
+#ifdef __AVX512BF16__
+  if (takes_pairs(args)) {
+    return attention_forward_pairs(args, task, scratch);
+  }
+#endif
   const Head head(args, task);
   const std::int64_t rows = head.padded_context * head.stride;
   float* keys = scratch;
@@ -409,6 +276,11 @@ void attention_forward(const AttentionArgs& args, std::int64_t task, float* scra
 }
 
 void attention_backward(const AttentionArgs& args, std::int64_t task, float* scratch) {
+#ifdef __AVX512BF16__
+  if (takes_pairs(args)) {
+    return attention_backward_pairs(args, task, scratch);
+  }
+#endif
   const Head head(args, task);
   const std::int64_t rows = head.padded_context * head.stride;
   const BackwardScratch s(head, scratch);

@@ -21,17 +21,37 @@ void combine(const CombineArgs& args, std::int64_t begin, std::int64_t end) {
 
 namespace {
 
+/// kVecs vectors of columns at once: one vector a row would touch a new page for each.
+template <int kVecs, class T>
+void sum_vectors(const PeriodSumArgs& args, std::int64_t t, const T* x, float* sums) {
+  Vec totals[kVecs] = {};
+  for (std::int64_t n = t; n < args.rows; n += args.period) {
+    const T* row = x + n * args.width;
+#pragma GCC unroll 16
+    for (int k = 0; k < kVecs; ++k) totals[k] += load(row + k * kLanes);
+  }
+#pragma GCC unroll 16
+  for (int k = 0; k < kVecs; ++k) {
+    put(sums + k * kLanes, totals[k] * args.factor, kLanes, args.accumulate);
+  }
+}
+
 template <class T>
 void sum_rows(const PeriodSumArgs& args, std::int64_t t, std::int64_t begin, std::int64_t end) {
-  const T* x = static_cast<const T*>(args.x.data) + begin;
-  float* sums = args.sums + t * args.width + begin;
-  for_vectors(end - begin, [&](std::int64_t i, std::int64_t count) {
-    Vec total{};
-    for (std::int64_t n = t; n < args.rows; n += args.period) {
-      total += load_upto(x + n * args.width + i, count);
-    }
-    put(sums + i, total * args.factor, count, args.accumulate);
-  });
+  constexpr int kMany = 12;
+  const T* x = static_cast<const T*>(args.x.data);
+  float* sums = args.sums + t * args.width;
+  std::int64_t i = begin;
+  for (; i + kMany * kLanes <= end; i += kMany * kLanes) {
+    sum_vectors<kMany>(args, t, x + i, sums + i);
+  }
+  for (; i + kLanes <= end; i += kLanes) sum_vectors<1>(args, t, x + i, sums + i);
+  if (i == end) return;
+  Vec total{};
+  for (std::int64_t n = t; n < args.rows; n += args.period) {
+    total += load_part(x + n * args.width + i, end - i);
+  }
+  put(sums + i, total * args.factor, end - i, args.accumulate);
 }
 
 }  // namespace
