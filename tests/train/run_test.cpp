@@ -3,12 +3,14 @@
 #include "train/run.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
+#include <thread>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -99,6 +101,45 @@ TEST_F(RunTest, LearnsAndRepeatsBitForBit) {
   expect_equal_runs("a", "b");
   run(spec({"train.seed=2"}), "c");
   EXPECT_NE(file("a", "metrics.jsonl"), file("c", "metrics.jsonl"));
+}
+
+TEST_F(RunTest, TwoThreadsRepeatBitForBit) {
+  // Wide enough for oneDNN to divide its products between the threads.
+  const std::vector<std::string> settings = {"train.threads=2", "model.width=96", "train.steps=6"};
+  for (const std::string precision : {"f32", "bf16"}) {
+    auto chosen = settings;
+    chosen.push_back("train.precision=" + precision);
+    run(spec(chosen), "a_" + precision);
+    run(spec(chosen), "b_" + precision);
+    expect_equal_runs("a_" + precision, "b_" + precision);
+  }
+}
+
+/// One model per core: neither a neighbour on another core nor the number of cores that the
+/// process may use changes a bit.
+TEST_F(RunTest, OneModelPerCoreDoesNotDependOnTheCores) {
+  run(spec(), "alone");
+  run(spec({"train.seed=2"}), "other_alone");
+  {
+    std::jthread neighbour([&] { run(spec({"train.seed=2"}), "other_beside"); });
+    run(spec(), "beside");
+  }
+  expect_equal_runs("alone", "beside");
+  expect_equal_runs("other_alone", "other_beside");
+  EXPECT_EQ(in_child([&] {
+              cpu_set_t allowed, first;
+              sched_getaffinity(0, sizeof allowed, &allowed);
+              CPU_ZERO(&first);
+              for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+                if (!CPU_ISSET(cpu, &allowed)) continue;
+                CPU_SET(cpu, &first);
+                break;
+              }
+              if (sched_setaffinity(0, sizeof first, &first) != 0) _exit(1);
+              run(spec(), "pinned");
+            }),
+            0);
+  expect_equal_runs("alone", "pinned");
 }
 
 TEST_F(RunTest, GradientAccumulationIsTheLargerBatch) {
