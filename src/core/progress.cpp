@@ -10,22 +10,27 @@ namespace fathom {
 namespace {
 
 constexpr std::size_t kBar = 20;
-constexpr std::chrono::milliseconds kPause{100};
+constexpr std::chrono::milliseconds kRedraw{100};
 
 }  // namespace
 
-ProgressLine::ProgressLine(std::ostream& stream, bool live, std::size_t width)
-    : stream_(stream), live_(live), width_(std::max<std::size_t>(width, 40)) {}
+ProgressLine::ProgressLine(std::ostream& stream, bool live, std::size_t width,
+                           std::chrono::milliseconds pause)
+    : stream_(stream),
+      live_(live),
+      width_(std::max<std::size_t>(width, 40)),
+      drawn_(std::chrono::steady_clock::now()),
+      pause_(pause) {}
 
 ProgressLine::~ProgressLine() {
   clear();
 }
 
 void ProgressLine::update(std::string_view text, double fraction) {
-  if (!live_) return;
   const std::scoped_lock lock(mutex_);
+  if (!live_) return update_plain(text, fraction);
   const auto now = std::chrono::steady_clock::now();
-  if (visible_ && now - drawn_ < kPause) return;
+  if (visible_ && now - drawn_ < kRedraw) return;
   const double share = std::clamp(fraction, 0.0, 1.0);
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(kBar));
   const std::string bar = std::string(filled, '#') + std::string(kBar - filled, '.');
@@ -38,6 +43,20 @@ void ProgressLine::update(std::string_view text, double fraction) {
   visible_ = true;
 }
 
+void ProgressLine::update_plain(std::string_view text, double fraction) {
+  std::string line(text);
+  if (fraction >= 0) line += fmt::format("  {:.0f} %", 100 * std::clamp(fraction, 0.0, 1.0));
+  const auto now = std::chrono::steady_clock::now();
+  if (now - drawn_ < pause_) {
+    held_back_ = std::move(line);
+    return;
+  }
+  stream_ << line << "\n" << std::flush;
+  held_back_.clear();
+  wrote_plain_ = true;
+  drawn_ = now;
+}
+
 void ProgressLine::note(std::string_view text) {
   const std::scoped_lock lock(mutex_);
   erase();
@@ -47,6 +66,8 @@ void ProgressLine::note(std::string_view text) {
 void ProgressLine::clear() {
   const std::scoped_lock lock(mutex_);
   erase();
+  if (wrote_plain_ && !held_back_.empty()) stream_ << held_back_ << "\n";
+  held_back_.clear();
   stream_ << std::flush;
 }
 

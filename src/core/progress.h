@@ -1,4 +1,6 @@
-// One live line of progress on a terminal; silence anywhere else, so that logs stay clean.
+// One live line of progress on a terminal. Anywhere else plain lines, the first after ten seconds
+// and one every ten seconds, so that a log of a long job shows life and that of a short one
+// nothing.
 #pragma once
 
 #include <chrono>
@@ -11,8 +13,9 @@ namespace fathom {
 
 class ProgressLine {
  public:
-  /// `live`: the stream is a terminal that can be redrawn.
-  ProgressLine(std::ostream& stream, bool live, std::size_t width = 80);
+  /// `live`: the stream is a terminal that can be redrawn. `pause`: between plain lines.
+  ProgressLine(std::ostream& stream, bool live, std::size_t width = 80,
+               std::chrono::milliseconds pause = std::chrono::seconds(10));
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -22,11 +25,12 @@ class ProgressLine {
   void update(std::string_view text, double fraction);
   /// A lasting line above the live one; without a terminal a plain line.
   void note(std::string_view text);
-  /// Takes the line off the screen.
+  /// Takes the line off the screen; the last of plain lines is written if it was held back.
   void clear();
 
  private:
   void erase();
+  void update_plain(std::string_view text, double fraction);
 
   std::ostream& stream_;
   bool live_;
@@ -34,6 +38,9 @@ class ProgressLine {
   std::mutex mutex_;
   std::chrono::steady_clock::time_point drawn_;
   bool visible_ = false;
+  std::chrono::milliseconds pause_;
+  bool wrote_plain_ = false;
+  std::string held_back_;  // the newest plain line that was too soon to write
 };
 
 /// Whether standard error is a terminal and `stream` writes to it.

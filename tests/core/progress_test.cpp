@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <thread>
 
 namespace fathom {
 namespace {
 
-TEST(ProgressLine, IsSilentWithoutATerminal) {
+using std::chrono::milliseconds;
+
+TEST(ProgressLine, AShortJobIsSilentWithoutATerminal) {
   std::ostringstream stream;
   {
     ProgressLine line(stream, false);
@@ -18,6 +21,31 @@ TEST(ProgressLine, IsSilentWithoutATerminal) {
   line.note("done");
   EXPECT_EQ(stream.str(), "done\n");
   EXPECT_FALSE(is_live_error_stream(stream));
+}
+
+TEST(ProgressLine, ALongJobWritesPlainLinesWithoutATerminal) {
+  std::ostringstream stream;
+  ProgressLine line(stream, false, 80, milliseconds(0));
+  line.update("step 1", 0.25);
+  line.update("step 2", -1);
+  EXPECT_EQ(stream.str(), "step 1  25 %\nstep 2\n");
+  line.clear();
+  EXPECT_EQ(stream.str(), "step 1  25 %\nstep 2\n");
+}
+
+TEST(ProgressLine, TheLastPlainLineIsNotLost) {
+  std::ostringstream stream;
+  {
+    ProgressLine line(stream, false, 80, milliseconds(50));
+    std::this_thread::sleep_for(milliseconds(60));
+    line.update("step 1", 0.25);
+    // Both come at once after the first; if the machine stalls for 50 ms they are simply written.
+    line.update("step 2", 0.5);
+    line.update("step 3", 1.0);
+  }
+  const std::string text = stream.str();
+  EXPECT_TRUE(text.starts_with("step 1  25 %\n")) << text;
+  EXPECT_TRUE(text.ends_with("step 3  100 %\n")) << text;
 }
 
 TEST(ProgressLine, DrawsOnceAndErasesItself) {
