@@ -3,14 +3,20 @@
 #
 #   bench/learning_rate_sweep.sh TOKENS OUT [JOBS] [STEPS]
 #
-# Trains every shape at learning rates a factor 2 apart, one model per core, and writes
-# OUT/sweep.csv (parametrisation, layers, width, learning rate, held-out loss, outcome). The widths'
-# and depths' base is the smallest shape, 2 x 64.
+# Trains every shape at learning rates a factor 2 apart, JOBS models at a time, and writes
+# OUT/sweep.csv (parametrisation, layers, width, learning rate, held-out loss, outcome), the table
+# of a results page to OUT/sweep.md and its picture to OUT/sweep.svg. The base of widths and depths
+# is the smallest shape, 2 x 64. A run that is already there is not trained again.
+#
+# Environment: DEVICE (cpu or cuda), PRECISION (f32 or bf16), SHAPES, RATES, BATCH, CONTEXT, FATHOM.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 tokens=$1 out=$2 jobs=${3:-$(nproc)} steps=${4:-300}
 fathom=${FATHOM:-build/release/fathom}
 shapes=${SHAPES:-"16x256 16x128 8x128 4x128 2x256 16x64 2x64"}
 rates=${RATES:-"0.0005 0.001 0.002 0.004 0.008 0.016 0.032"}
+# Only named when it is asked for: a build without devices knows no such key.
+device=${DEVICE:+--set train.device=$DEVICE}
 mkdir -p "$out"
 
 cat >"$out/sweep.toml" <<TOML
@@ -21,30 +27,37 @@ eval_tokens = 60000
 layers = 2
 width = 64
 heads = 2
-context = 128
+context = ${CONTEXT:-128}
 activation = "gelu_tanh"
+init_std = 0.08
 base_width = 64
 base_layers = 2
 [train]
 steps = $steps
-batch = 8
+batch = ${BATCH:-8}
 warmup = $((steps / 10))
 schedule = "cosine"
 weight_decay = 0.1
 threads = 1
+precision = "${PRECISION:-f32}"
 TOML
 
 train_one() { # PARAMETRISATION SHAPE RATE
-  local layers=${2%x*} width=${2#*x} name="$1_$2_$3"
-  "$fathom" train "$out/sweep.toml" --out "$out/$name" --json \
+  local layers=${2%x*} width=${2#*x} name="$1_$2_$3" record
+  [[ -s $out/$name.csv ]] && return
+  # shellcheck disable=SC2086
+  record=$("$fathom" train "$out/sweep.toml" --out "$out/$name" --json $device \
     --set "model.parametrisation=$1" --set "model.layers=$layers" --set "model.width=$width" \
-    --set "model.heads=$((width / 32))" --set "train.learning_rate=$3" 2>/dev/null |
-    sed -n 's/.*"final_loss": \([^,]*\),/\1/p; s/.*"outcome": "\(.*\)",/\1/p' | tr '\n' ' ' |
-    awk -v p="$1" -v l="$layers" -v w="$width" -v r="$3" '{print p","l","w","r","$2","$1}' \
-      >"$out/$name.csv"
+    --set "model.heads=$((width / 32))" --set "train.learning_rate=$3" 2>"$out/$name.log") ||
+    { echo "$name: $(tail -n 1 "$out/$name.log")" >&2; return 1; }
+  local loss outcome
+  loss=$(sed -n 's/.*"final_loss": \([^,]*\).*/\1/p' <<<"$record")
+  outcome=$(sed -n 's/.*"outcome": "\([a-z]*\)".*/\1/p' <<<"$record")
+  echo "$1,$layers,$width,$3,$loss,$outcome" >"$out/$name.csv"
+  rm -rf "${out:?}/$name" "$out/$name.log"
 }
 export -f train_one
-export out fathom
+export out fathom device
 
 # Longest first, so that the last cores are not left with the largest models.
 for shape in $shapes; do
@@ -54,7 +67,4 @@ for shape in $shapes; do
 done | xargs -P "$jobs" -L 1 bash -c 'train_one "$@"' _
 
 { echo "parametrisation,layers,width,learning_rate,loss,outcome"; cat "$out"/*x*_*.csv; } >"$out/sweep.csv"
-awk -F, 'NR > 1 && $5 != "null" { key = $1 " " $2 "x" $3
-  if (!(key in best) || $5 < best[key]) { best[key] = $5; rate[key] = $4 } }
-  END { for (key in best) printf "%-22s best rate %-7s loss %.4f\n", key, rate[key], best[key] }' \
-  "$out/sweep.csv" | sort
+/usr/bin/python3 bench/transfer_page.py sweep "$out/sweep.csv" "$out/sweep.svg" | tee "$out/sweep.md"

@@ -115,16 +115,26 @@ void run_coordinate_check(const Options& options, Session& session) {
                                          options.coordinate_steps};
   const auto rows = train::coordinate_check(spec, request);
   const std::size_t widths = request.widths.size();
-  const double by_width =
-      exponent_of(rows, 0, widths, &CoordinateRow::width, &CoordinateRow::stream_rms);
-  const double by_depth =
-      exponent_of(rows, widths, rows.size(), &CoordinateRow::layers, &CoordinateRow::stream_rms);
+  const auto by_width = [&](std::vector<double> CoordinateRow::*series) {
+    return exponent_of(rows, 0, widths, &CoordinateRow::width, series);
+  };
+  const auto by_depth = [&](std::vector<double> CoordinateRow::*series) {
+    return exponent_of(rows, widths, rows.size(), &CoordinateRow::layers, series);
+  };
+  const double size_width = by_width(&CoordinateRow::stream_rms);
+  const double size_depth = by_depth(&CoordinateRow::stream_rms);
+  const double moved_width = by_width(&CoordinateRow::stream_moved);
+  const double moved_depth = by_depth(&CoordinateRow::stream_moved);
   if (options.json) {
     Json document = json_document("coordinate_check");
-    document["exponent_width"] = by_width;
-    document["exponent_depth"] = by_depth;
-    for (const CoordinateRow& row : rows) {
-      document["rows"].push_back({{"layers", row.layers},
+    document["exponent_width"] = size_width;
+    document["exponent_depth"] = size_depth;
+    document["moved_exponent_width"] = moved_width;
+    document["moved_exponent_depth"] = moved_depth;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const CoordinateRow& row = rows[i];
+      document["rows"].push_back({{"varied", i < widths ? "width" : "layers"},
+                                  {"layers", row.layers},
                                   {"width", row.width},
                                   {"stream_rms", row.stream_rms},
                                   {"stream_moved", row.stream_moved}});
@@ -144,8 +154,10 @@ void run_coordinate_check(const Options& options, Session& session) {
   }
   session.out << session.terminal.accent("fathom train --coord-check") << "\n\n"
               << table.render(session.terminal)
-              << fmt::format("\n  grows as width^{:.2f} and depth^{:.2f}; 0 is flat\n", by_width,
-                             by_depth);
+              << fmt::format(
+                     "\n  grows as width^{:.2f} and depth^{:.2f}, moves as width^{:.2f} and "
+                     "depth^{:.2f}; 0 is flat\n",
+                     size_width, size_depth, moved_width, moved_depth);
 }
 
 void run_train(const Options& options, Session& session) {

@@ -23,17 +23,31 @@ double rms_difference(std::vector<float> a, const std::vector<float>& b) {
   return rms(a);
 }
 
-void write_tokens(const model::Transformer& model, engine::Executor& executor) {
+/// A chain to predict: three of four tokens follow from the one before, the others are drawn with
+/// frequencies near 1/rank. Tokens without anything to learn would mislead: their gradients are
+/// sums of as many unrelated terms as there are rows, and an update then moves activations by
+/// sqrt(width) where gradients that agree move them by width, which is what the rules are made for.
+std::vector<std::int32_t> chain(std::int64_t count, std::int64_t vocab) {
   const RandomStream random(7, 0);
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(model.rows()));
-  std::uint64_t next = 0;
-  for (const engine::TensorId target : {model.tokens, model.targets}) {
-    for (auto& id : ids) {
-      id = static_cast<std::int32_t>(
-          random.below(next++, static_cast<std::uint64_t>(model.spec.vocab)));
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
+  std::int64_t token = 0;
+  for (std::size_t n = 0; n < ids.size(); ++n) {
+    if (random.uniform(2 * n) < 0.75) {
+      token = (5 * token + 3) % vocab;
+    } else {
+      const double rank = std::pow(static_cast<double>(vocab), random.uniform(2 * n + 1));
+      token = std::min(static_cast<std::int64_t>(rank) - 1, vocab - 1);
     }
-    executor.write_tokens(target, ids);
+    ids[n] = static_cast<std::int32_t>(token);
   }
+  return ids;
+}
+
+void write_tokens(const model::Transformer& model, engine::Executor& executor) {
+  const auto ids = chain(model.rows() + 1, model.spec.vocab);
+  const std::span all(ids);
+  executor.write_tokens(model.tokens, all.first(all.size() - 1));
+  executor.write_tokens(model.targets, all.last(all.size() - 1));
 }
 
 CoordinateRow measure(const RunSpec& spec, std::int64_t steps) {

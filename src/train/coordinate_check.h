@@ -20,8 +20,8 @@ struct CoordinateRequest {
   std::int64_t steps = 10;
 };
 
-/// Head size and everything else is kept from the spec; tokens are random, the same for all; the
-/// learning rate is the spec's peak, without warm-up.
+/// Head size and everything else is kept from the spec; tokens are a chain to predict, the same for
+/// all; the learning rate is the spec's peak, without warm-up.
 std::vector<CoordinateRow> coordinate_check(const RunSpec& spec, const CoordinateRequest& request);
 
 /// Slope of log(last value) against log(size) over the rows: 0 is flat.
