@@ -10,13 +10,12 @@
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
-#include <charconv>
+#include <array>
 #include <unordered_map>
 
 #include "core/error.h"
-#include "core/files.h"
-#include "core/json_text.h"
 #include "core/utf8.h"
+#include "data/sentencepiece_pieces.h"
 #include "data/tokenizer.h"
 
 namespace fathom::data {
@@ -28,29 +27,6 @@ constexpr std::size_t kCachedWordBytes = 48;
 constexpr std::size_t kCachedWords = 1 << 18;
 
 using Processor = sentencepiece::SentencePieceProcessor;
-
-std::string piece_bytes(const Processor& model, int id) {
-  const std::string& piece = model.IdToPiece(id);
-  if (model.IsControl(id) || model.IsUnknown(id) || model.IsUnused(id)) return "";
-  if (model.IsByte(id)) {  // "<0x0A>"
-    unsigned value = 0;
-    if (piece.size() == 6) std::from_chars(piece.data() + 3, piece.data() + 5, value, 16);
-    return std::string(1, static_cast<char>(value));
-  }
-  std::string bytes;
-  for (std::size_t at = 0; at < piece.size();) {
-    const bool blank = std::string_view(piece).substr(at).starts_with(kBlankMark);
-    bytes += blank ? ' ' : piece[at];
-    at += blank ? kBlankMark.size() : 1;
-  }
-  return bytes;
-}
-
-std::vector<std::string> all_pieces(const Processor& model) {
-  std::vector<std::string> tokens;
-  for (int id = 0; id < model.GetPieceSize(); ++id) tokens.push_back(piece_bytes(model, id));
-  return tokens;
-}
 
 class BpeTokenizer : public Tokenizer {
  public:
@@ -66,13 +42,7 @@ class BpeTokenizer : public Tokenizer {
 
   std::unique_ptr<Encoder> encoder() const override;
   void save(const std::filesystem::path& folder) const override {
-    const nlohmann::ordered_json document{{"schema", "fathom.tokenizer.v1"},
-                                          {"kind", "bpe"},
-                                          {"vocabulary", vocabulary()},
-                                          {"model", "tokenizer.model"},
-                                          {"model_hash", hash_bytes(serialised_).hex()}};
-    write_file_atomically(folder / "tokenizer.model", serialised_);
-    write_file_atomically(folder / "tokenizer.json", document.dump(2) + "\n");
+    save_sentencepiece(folder, kind(), vocabulary(), serialised_);
   }
 
   void encode_word(std::string_view word, std::vector<TokenId>& ids) const {
@@ -175,17 +145,28 @@ std::unique_ptr<Encoder> BpeTokenizer::encoder() const {
   return std::make_unique<BpeEncoder>(*this);
 }
 
-}  // namespace
-
-std::unique_ptr<Tokenizer> make_bpe_tokenizer(std::string model, const std::string& origin) {
+std::unique_ptr<BpeTokenizer> load(std::string model, const std::string& origin) {
   auto processor = std::make_unique<Processor>();
   const auto status = processor->LoadFromSerializedProto(model);
   if (!status.ok()) throw DataError(fmt::format("{}: not a SentencePiece model", origin));
-  auto tokenizer = std::make_unique<BpeTokenizer>(std::move(processor), std::move(model));
+  return std::make_unique<BpeTokenizer>(std::move(processor), std::move(model));
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_bpe_tokenizer(std::string model, const std::string& origin) {
+  auto tokenizer = load(std::move(model), origin);
   if (const std::string reason = tokenizer->refuse(); !reason.empty()) {
     throw DataError(fmt::format("{}: this model cannot be used: {}", origin, reason));
   }
   return tokenizer;
+}
+
+std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(std::string model,
+                                                        const std::string& origin) {
+  auto exact = load(model, origin);
+  if (exact->refuse().empty()) return exact;
+  return make_foreign_tokenizer(std::move(model), origin);
 }
 
 }  // namespace fathom::data

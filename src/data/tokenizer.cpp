@@ -176,14 +176,17 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder) {
   const std::string kind = text("kind");
   if (kind == "bytes") return make_byte_tokenizer();
   if (kind == "chars") return make_char_tokenizer(parse_alphabet(text("alphabet"), file.string()));
-  if (kind != "bpe") throw DataError(fmt::format("{}: unknown kind '{}'", file.string(), kind));
+  if (kind != "bpe" && kind != "sentencepiece") {
+    throw DataError(fmt::format("{}: unknown kind '{}'", file.string(), kind));
+  }
   const auto model_file = folder / "tokenizer.model";
   std::string model = read_text_file(model_file, kModelLimitBytes);
   if (hash_bytes(model).hex() != text("model_hash")) {
     throw DataError(fmt::format("{}: not the file that tokenizer.json names (its hash differs)",
                                 model_file.string()));
   }
-  return make_bpe_tokenizer(std::move(model), model_file.string());
+  return kind == "bpe" ? make_bpe_tokenizer(std::move(model), model_file.string())
+                       : make_foreign_tokenizer(std::move(model), model_file.string());
 }
 
 }  // namespace fathom::data

@@ -4,13 +4,14 @@
 //   chars   id = rank of the Unicode character among those of the corpus; vocabulary = their number
 //           + 1
 //   bpe     SentencePiece BPE with byte fallback; vocabulary as asked, 3 control and 256 byte
-//   pieces
-//           included
+//           pieces included
+//   sentencepiece   a SentencePiece model made elsewhere, used as it is; only by import
 //
 // Each id stands for a fixed string of bytes, so decode() is concatenation and
-// decode(encode(text)) == text for every text that encode() accepts. One id, end_of_document(),
-// stands for no bytes. The hash covers kind, ids and bytes of all tokens, not the model file (which
-// also records how it was trained).
+// decode(encode(text)) == text for every text that encode() accepts; a model made elsewhere may
+// normalise text and says so in foreign_tokenizer.cpp. One id, end_of_document(), stands for no
+// bytes. The hash covers kind, ids and bytes of all tokens, not the model file (which also records
+// how it was trained).
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,7 @@ class Tokenizer {
 
   virtual std::unique_ptr<Encoder> encoder() const = 0;
   std::vector<TokenId> encode(std::string_view text) const;
-  std::string decode(std::span<const TokenId> ids) const;
+  virtual std::string decode(std::span<const TokenId> ids) const;
 
   /// Writes tokenizer.json (and tokenizer.model for bpe) into the folder.
   virtual void save(const std::filesystem::path& folder) const = 0;
@@ -70,6 +71,12 @@ std::unique_ptr<Tokenizer> make_byte_tokenizer();
 std::unique_ptr<Tokenizer> make_char_tokenizer(const std::vector<std::uint32_t>& alphabet);
 /// A SentencePiece model as serialised protobuf; DataError when it cannot round-trip.
 std::unique_ptr<Tokenizer> make_bpe_tokenizer(std::string model, const std::string& origin);
+/// Any SentencePiece model with an end-of-sentence piece, with the flags it was trained with:
+/// decode(encode(text)) is the text as the model's own normaliser leaves it.
+std::unique_ptr<Tokenizer> make_foreign_tokenizer(std::string model, const std::string& origin);
+/// The exact kind where the model allows it, otherwise the foreign one.
+std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(std::string model,
+                                                        const std::string& origin);
 /// Reads what save() wrote; DataError when it is missing, malformed or damaged.
 std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder);
 

@@ -42,8 +42,8 @@ void find_tokenizer(Weights& weights, const fs::path& folder) {
     } else if (fs::exists(folder / "fathom_tokenizer" / "tokenizer.json")) {
       weights.tokenizer = data::load_tokenizer(folder / "fathom_tokenizer");
     } else if (fs::exists(folder / "tokenizer.model")) {
-      weights.tokenizer = data::make_bpe_tokenizer(read_text_file(folder / "tokenizer.model"),
-                                                   (folder / "tokenizer.model").string());
+      weights.tokenizer = data::make_sentencepiece_tokenizer(
+          read_text_file(folder / "tokenizer.model"), (folder / "tokenizer.model").string());
     } else {
       weights.tokenizer_note = fmt::format("{} holds no tokenizer", folder.string());
     }

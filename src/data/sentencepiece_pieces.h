@@ -1,0 +1,22 @@
+// What both kinds of SentencePiece tokenizers share: the bytes of pieces and the files on disk.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace fathom::data {
+
+/// The bytes each id stands for: "" for control and unknown pieces, one byte for byte pieces, and
+/// blanks for U+2581 otherwise.
+std::vector<std::string> all_pieces(const sentencepiece::SentencePieceProcessor& model);
+
+/// Writes tokenizer.model and the tokenizer.json that names it.
+void save_sentencepiece(const std::filesystem::path& folder, const std::string& kind,
+                        std::uint64_t vocabulary, const std::string& serialised);
+
+}  // namespace fathom::data
