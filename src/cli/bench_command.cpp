@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "core/error.h"
+#include "core/memory.h"
 #include "core/table.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -117,6 +118,7 @@ void print_rows(Session& session, const Options& options, const std::vector<Row>
   document["context"] = options.context;
   document["vocab"] = options.vocab;
   document["product_flops_per_second"] = peak;
+  document["peak_memory_bytes"] = peak_memory_bytes();
   document["shapes"] = Json::array();
   for (const Row& row : rows) {
     const train::StepTiming& t = row.timing;

@@ -1,5 +1,6 @@
 #include "core/memory.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,12 @@ double usable_memory_bytes() {
     bytes = std::min(bytes, group_limit);
   }
   return 0.9 * bytes;
+}
+
+double peak_memory_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
 }  // namespace fathom

@@ -1,4 +1,4 @@
-// How much memory a computation may count on.
+// How much memory a computation may count on, and how much it took.
 #pragma once
 
 namespace fathom {
@@ -6,5 +6,8 @@ namespace fathom {
 /// Physical memory, or the control group's limit where that is lower, less a tenth for the rest of
 /// the system.
 double usable_memory_bytes();
+
+/// The most physical memory this process has held so far.
+double peak_memory_bytes();
 
 }  // namespace fathom
