@@ -1,39 +1,15 @@
 #include "engine/cpu/cpu_executor.h"
 
 #include <omp.h>
-#include <sys/mman.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 
-#include "core/error.h"
-#include "engine/arena_layout.h"
 #include "engine/cpu/cpu_ops.h"
 #include "engine/require.h"
 
 namespace fathom::engine {
 namespace {
-
-struct Free {
-  void operator()(void* p) const { std::free(p); }
-};
-using Block = std::unique_ptr<void, Free>;
-
-/// Zeroed, aligned memory; large blocks in huge pages where the system grants them: a product
-/// that walks down columns touches a new small page with every row.
-Block allocate(std::int64_t bytes) {
-  constexpr std::int64_t kHugePage = std::int64_t{1} << 21;
-  const std::int64_t unit = bytes >= kHugePage ? kHugePage : kTensorAlignment;
-  const auto size = static_cast<std::size_t>((bytes / unit + 1) * unit);
-  void* memory = std::aligned_alloc(static_cast<std::size_t>(unit), size);
-  if (memory == nullptr) {
-    throw DeviceError("not enough memory for this model: " + std::to_string(size >> 20) + " MiB");
-  }
-  if (unit == kHugePage) madvise(memory, size, MADV_HUGEPAGE);  // a wish; refusal is no error
-  std::memset(memory, 0, size);
-  return Block(memory);
-}
 
 std::uint16_t to_bf16(float value) {
   std::uint32_t bits;
@@ -50,14 +26,10 @@ float from_bf16(std::uint16_t half) {
 
 }  // namespace
 
-void cpu::Scratch::allocate() {
-  memory_.reset(static_cast<float*>(engine::allocate(bytes()).release()));
-}
-
 struct CpuExecutor::State {
   const StepPlan& plan;
   int threads;
-  std::array<Block, kStorageCount> blocks;
+  std::array<cpu::MemoryBlock, kStorageCount> blocks;
   std::shared_ptr<cpu::Scratch> scratch = std::make_shared<cpu::Scratch>();
   std::array<std::vector<cpu::BoundOp>, kProgramCount> programs;
 
@@ -75,7 +47,7 @@ CpuExecutor::CpuExecutor(const StepPlan& plan, const CpuOptions& options)
   omp_set_num_threads(options.threads);  // of this thread's regions; oneDNN reads it too
   for (int storage = 0; storage < kStorageCount; ++storage) {
     state_->blocks[static_cast<std::size_t>(storage)] =
-        allocate(plan.storage_bytes(static_cast<Storage>(storage)));
+        cpu::allocate_block(plan.storage_bytes(static_cast<Storage>(storage)));
   }
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const cpu::Context context{plan,

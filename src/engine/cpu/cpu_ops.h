@@ -7,6 +7,7 @@
 
 #include "engine/cpu/kernels.h"
 #include "engine/cpu/matmul.h"
+#include "engine/cpu/memory_block.h"
 #include "engine/cpu/parallel.h"
 #include "engine/step_plan.h"
 #include "engine/step_scalars.h"
@@ -17,16 +18,13 @@ namespace fathom::engine::cpu {
 class Scratch {
  public:
   void reserve(std::int64_t floats) { size_ = std::max(size_, floats); }
-  void allocate();
-  float* data() const { return memory_.get(); }
+  void allocate() { memory_ = allocate_block(bytes()); }
+  float* data() const { return static_cast<float*>(memory_.get()); }
   std::int64_t bytes() const { return size_ * 4; }
 
  private:
-  struct Free {
-    void operator()(float* p) const { std::free(p); }
-  };
   std::int64_t size_ = 0;
-  std::unique_ptr<float, Free> memory_;
+  MemoryBlock memory_;
 };
 
 struct Context {

@@ -1,0 +1,20 @@
+// A zeroed block of memory that a plan's storage or the scratch of its ops lies in. Large blocks
+// are mapped on their own, aligned for huge pages: a product that walks down columns touches a new
+// small page with every row. The system may refuse huge pages; nothing depends on them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace fathom::engine::cpu {
+
+struct ReleaseMemory {
+  std::size_t mapped = 0;  // bytes of a mapping; 0: from the heap
+  void operator()(void* memory) const;
+};
+using MemoryBlock = std::unique_ptr<void, ReleaseMemory>;
+
+/// At least `bytes`, aligned for tensors; DeviceError when there is not enough.
+MemoryBlock allocate_block(std::int64_t bytes);
+
+}  // namespace fathom::engine::cpu
