@@ -1,21 +1,132 @@
-// fathom study: from a corpus to a fitted law. The work is in one file per subcommand.
-#include "cli/command_line.h"
+// fathom study: a grid of models on one corpus, from spec to records.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <thread>
+
 #include "cli/commands.h"
+#include "cli/study_commands.h"
 #include "cli/study_fit_command.h"
 #include "cli/study_report_command.h"
+#include "core/error.h"
+#include "core/files.h"
 
 namespace fathom {
 
+namespace fs = std::filesystem;
+
+void StudySource::add_options(CommandTree& tree, CLI::App& command) {
+  tree.restrict(command.add_option("--preset", preset, "A study that comes with the program")
+                    ->type_name("NAME"),
+                study::preset_names());
+  command.add_option("--corpus", corpus, "Text to learn from: a file, a folder or a name")
+      ->type_name("PATH");
+  command.add_option("--set", settings, "Override one value: table.key=value")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+std::vector<std::string> StudySource::all_settings() const {
+  std::vector<std::string> all = settings;
+  if (!corpus.empty()) {
+    std::string quoted = "corpus.path=\"";
+    for (const char c : corpus) {
+      if (c == '"' || c == '\\') quoted += '\\';
+      quoted += c;
+    }
+    all.push_back(quoted + "\"");
+  }
+  return all;
+}
+
+study::StudySpec StudySource::read(const std::string& file) const {
+  if (!preset.empty() && !file.empty()) {
+    throw ConfigError(fmt::format("give a spec file or --preset, not both ({}, {})", file, preset));
+  }
+  if (preset.empty() && file.empty()) {
+    throw ConfigError("give a spec file or --preset quick; see 'fathom study --help'");
+  }
+  if (!preset.empty()) {
+    return study::read_study_spec_text(study::preset_text(preset), "preset " + preset,
+                                       all_settings());
+  }
+  std::error_code error;
+  const fs::path path =
+      fs::is_directory(file, error) ? fs::path(file) / "study.toml" : fs::path(file);
+  return study::read_study_spec(path, all_settings());
+}
+
+int default_jobs(const study::StudySpec& spec) {
+  if (spec.device != "cpu") return 1;
+  const auto threads = static_cast<unsigned>(
+      std::max<std::int64_t>(1, spec.run_spec(spec.grid.shapes.front(), 10, 1).threads));
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency() / threads));
+}
+
+namespace {
+
+struct InitOptions {
+  std::string preset, output;
+};
+
+void run_init(Session& session, const InitOptions& options) {
+  const std::string text = study::preset_text(options.preset);
+  if (options.output.empty()) {
+    session.out << text;
+    return;
+  }
+  if (fs::exists(options.output)) {
+    throw ConfigError(fmt::format("{} exists; choose another name", options.output));
+  }
+  write_file_atomically(options.output, text);
+  session.out << fmt::format("{}  edit it, then: fathom study plan {}\n", options.output,
+                             options.output);
+}
+
+}  // namespace
+
+void add_study_init(CommandTree& tree, CLI::App& parent) {
+  auto options = std::make_shared<InitOptions>();
+  CLI::App& command =
+      tree.add(parent, "init",
+               {"Write a preset's spec to a file of your own",
+                "Prints the TOML of a preset, or writes it to a new file, as a start for an own "
+                "study.",
+                {{"study init quick -o study.toml", "a copy to edit"}}},
+               [options](Session& session) { run_init(session, *options); });
+  tree.restrict(
+      command.add_option("PRESET", options->preset, "quick, levine or levine-full")->required(),
+      study::preset_names());
+  command.add_option("-o,--output", options->output, "File to write (default: print)")
+      ->type_name("FILE");
+}
+
 void add_study_command(CommandTree& tree) {
-  CLI::App& study =
-      tree.add(tree.root(), "study",
-               {"Find the law of your own data",
-                "What a set of training runs says about depth and width, and what it cannot say.",
-                {{"study fit runs.csv", "transitions, the law through them, a joint law"},
-                 {"study report runs/quick", "write a study's report as one HTML file"}}},
-               {});
-  add_study_fit(tree, study);
-  add_study_report(tree, study);
+  CLI::App& command = tree.add(
+      tree.root(), "study",
+      {"Train a grid of models and see where depth pays",
+       "A study is a TOML file (corpus, shapes, budget, training) and a directory that holds the "
+       "tokens, one folder a run and an index. Runs are named by the hash of all that decides "
+       "them: nothing is trained twice, and a study stopped at any moment goes on where it was.",
+       {{"study plan --preset quick", "the runs, their cost and how long they take here"},
+        {"study run --preset quick my-study", "train them"},
+        {"study status my-study", "how far it is"},
+        {"study run my-study", "go on after an interruption"},
+        {"study init levine -o mine.toml", "a spec to edit"}}},
+      nullptr);
+  add_study_init(tree, command);
+  add_study_plan(tree, command);
+  add_study_run(tree, command);
+  add_study_status(tree, command);
+  add_study_stop(tree, command);
+  add_study_list(tree, command);
+  add_study_show(tree, command);
+  add_study_export(tree, command);
+  add_study_reindex(tree, command);
+  add_study_fit(tree, command);
+  add_study_report(tree, command);
+  add_study_worker(tree, command);
+  add_study_task(tree, command);
 }
 
 }  // namespace fathom

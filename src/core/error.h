@@ -1,4 +1,4 @@
-// The four ways Fathom fails. Libraries throw; only main() prints and exits.
+// The ways Fathom fails. Libraries throw; only main() prints and exits.
 //
 // The message is one line: what was wrong, where, what to do. The type carries the exit code.
 #pragma once
@@ -36,6 +36,12 @@ class DataError : public Error {
 class DeviceError : public Error {
  public:
   explicit DeviceError(const std::string& message) : Error(4, message) {}
+};
+
+/// A signal or `fathom study stop` ended the work before its end; the same command goes on with it.
+class StoppedError : public Error {
+ public:
+  explicit StoppedError(const std::string& message) : Error(130, message) {}
 };
 
 /// A bug in Fathom.

@@ -5,6 +5,7 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -165,6 +166,36 @@ std::string TomlReader::text(const std::string& key, const std::string& fallback
 bool TomlReader::boolean(const std::string& key, bool fallback) {
   state_->asked.insert(key);
   return has(key) ? boolean(key) : fallback;
+}
+
+std::vector<std::string> TomlReader::list(const std::string& key) {
+  state_->asked.insert(key);
+  std::vector<std::string> items;
+  const toml::node* value = state_->table->get(key);
+  if (value == nullptr) return items;
+  const auto add = [&](const toml::node& node) {
+    if (const auto text = node.value_exact<std::string>()) {
+      items.push_back(*text);
+    } else if (const auto whole = node.value_exact<std::int64_t>()) {
+      items.push_back(std::to_string(*whole));
+    } else if (const auto number = node.value_exact<double>()) {
+      items.push_back(fmt::format("{}", *number));
+    } else {
+      fail(key, "must be a list of numbers or texts");
+    }
+  };
+  if (const toml::array* array = value->as_array()) {
+    for (const toml::node& node : *array) add(node);
+  } else {
+    add(*value);
+  }
+  return items;
+}
+
+std::string TomlReader::dump() const {
+  std::ostringstream text;
+  text << toml::toml_formatter(*state_->table) << "\n";
+  return text.str();
 }
 
 TomlReader TomlReader::table(const std::string& key) {

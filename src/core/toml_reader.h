@@ -42,11 +42,17 @@ class TomlReader {
   std::string text(const std::string& key, const std::string& fallback);
   bool boolean(const std::string& key, bool fallback);
 
+  /// A list, or a single value as a list of one; numbers come as text. Empty when absent.
+  std::vector<std::string> list(const std::string& key);
+
   bool has(const std::string& key) const;
   /// Keys of this table in file order.
   std::vector<std::string> keys() const;
   /// A sub-table [key]; an absent one reads as empty.
   TomlReader table(const std::string& key);
+
+  /// The table as TOML text, settings applied; comments and order of the file are lost.
+  std::string dump() const;
 
   /// Throws on keys that no call above has named.
   void finish() const;

@@ -59,50 +59,35 @@ Json to_json(const RunRecord& record) {
   return {{"schema", "fathom.record.v1"},
           {"id", record.id},
           {"outcome", to_string(record.outcome)},
+          {"reason", record.reason},
+          {"layers", record.layers},
+          {"width", record.width},
+          {"heads", record.heads},
+          {"seed", record.seed},
           {"parameters", record.parameters},
+          {"non_embedding_parameters", record.non_embedding},
           {"steps", record.steps},
           {"tokens", record.tokens},
           {"final_loss", number_or_null(record.final_loss)},
           {"best_loss", number_or_null(record.best_loss)},
           {"final_bits_per_byte", number_or_null(record.final_bits_per_byte)},
+          {"flops", record.flops},
           {"seconds", record.seconds},
+          {"timed_steps", record.timed_steps},
           {"memory_bytes", record.memory_bytes}};
-}
-
-RunRecord read_record(const fs::path& path) {
-  const auto json = read_json_file(path);
-  const auto number = [&](const char* key) {
-    return json.at(key).is_null() ? NAN : json.at(key).get<double>();
-  };
-  try {
-    RunRecord record;
-    record.id = json.at("id");
-    const std::string outcome = json.at("outcome");
-    for (const Outcome o : {Outcome::finished, Outcome::early_stopped, Outcome::diverged}) {
-      if (to_string(o) == outcome) record.outcome = o;
-    }
-    record.parameters = json.at("parameters");
-    record.steps = json.at("steps");
-    record.tokens = json.at("tokens");
-    record.final_loss = number("final_loss");
-    record.best_loss = number("best_loss");
-    record.final_bits_per_byte = number("final_bits_per_byte");
-    record.seconds = number("seconds");
-    record.memory_bytes = json.at("memory_bytes");
-    return record;
-  } catch (const nlohmann::json::exception&) {
-    throw DataError(fmt::format("{}: is not a record of a run", path.string()));
-  }
 }
 
 /// Loss that is no number, or a running mean far above where training began.
 class DivergenceWatch {
  public:
-  bool diverged(const StepResult& result) {
-    if (!std::isfinite(result.loss) || !std::isfinite(result.gradient_norm)) return true;
+  /// The reason, or "" while all is well.
+  std::string look(const StepResult& result) {
+    if (!std::isfinite(result.loss)) return "the loss is no number";
+    if (!std::isfinite(result.gradient_norm)) return "the gradient is no number";
     if (first_ == 0) first_ = mean_ = result.loss;
     mean_ += 0.1 * (result.loss - mean_);
-    return mean_ > 1.5 * first_ + 1;
+    if (mean_ <= 1.5 * first_ + 1) return "";
+    return fmt::format("the loss rose to {:.3f} from {:.3f}", mean_, first_);
   }
   std::string save() const { return fmt::format("{} {}", first_, mean_); }
   void load(const std::string& text) { std::sscanf(text.c_str(), "%lf %lf", &first_, &mean_); }
@@ -111,6 +96,19 @@ class DivergenceWatch {
   double first_ = 0, mean_ = 0;
 };
 
+std::int64_t non_embedding(const model::Transformer& model) {
+  std::int64_t count = 0;
+  for (const model::Parameter& parameter : model.parameters) {
+    const model::Role role = parameter.role;
+    if (role == model::Role::token_table || role == model::Role::position_table ||
+        role == model::Role::head) {
+      continue;
+    }
+    count += model.plan.tensor(parameter.id).size();
+  }
+  return count;
+}
+
 class Run {
  public:
   Run(const RunSpec& spec, const data::TokenSet& tokens, const RunOptions& options)
@@ -118,17 +116,23 @@ class Run {
         options_(options),
         trainer_(spec, tokens),
         metrics_(options.directory / "metrics.jsonl"),
-        checkpoint_(options.directory / "checkpoint" / "state.safetensors") {
+        checkpoint_(checkpoint_path(options.directory)) {
     record_.id = run_id(spec, tokens.hash());
+    record_.layers = spec.model.layers;
+    record_.width = spec.model.width;
+    record_.heads = spec.model.heads;
+    record_.seed = spec.seed;
     record_.parameters = trainer_.model().parameter_count();
+    record_.non_embedding = non_embedding(trainer_.model());
     record_.best_loss = INFINITY;
     flops_ = training_flops(trainer_.model().plan) * static_cast<double>(spec.accumulation);
   }
 
   RunRecord go() {
-    start();
     const auto begin = Clock::now();
-    const std::int64_t first = trainer_.steps_done();
+    const bool ended = start();
+    const std::int64_t first = first_ = trainer_.steps_done();
+    if (ended) return write_record(begin);
     record_.outcome = Outcome::finished;
     while (trainer_.steps_done() < spec_.schedule.steps) {
       const StepResult result = trainer_.step();
@@ -138,14 +142,18 @@ class Run {
                     {"gradient_norm", number_or_null(result.gradient_norm)},
                     {"learning_rate", result.learning_rate}});
       report(result, first, seconds_since(begin));
-      if (watch_.diverged(result)) return finish(Outcome::diverged, begin);
+      if (const std::string reason = watch_.look(result); !reason.empty()) {
+        record_.reason = fmt::format("step {}: {}", step, reason);
+        return finish(Outcome::diverged, begin);
+      }
       const bool last = step == spec_.schedule.steps;
       if (!last && is_due(spec_.eval_every) && !evaluate()) {
         return finish(Outcome::early_stopped, begin);
       }
-      if (!last && is_due(spec_.checkpoint_every)) save();
+      if (!last && is_due(spec_.checkpoint_every)) save(checkpoint_);
+      if (step == options_.stem_step) save(stem_path(options_.directory));
       if (!last && options_.stop && options_.stop()) {
-        save();
+        save(checkpoint_);
         record_.outcome = Outcome::interrupted;
         record_.steps = step;
         record_.tokens = step * spec_.tokens_per_step();
@@ -162,9 +170,11 @@ class Run {
     return period > 0 && trainer_.steps_done() % period == 0;
   }
 
-  void start() {
+  /// True when the run had come to its end and only its record was missing.
+  bool start() {
     fs::create_directories(checkpoint_.parent_path());
     std::uint64_t kept = 0;
+    std::string outcome;
     if (options_.resume && fs::exists(checkpoint_)) {
       const auto notes = trainer_.load(checkpoint_);
       const auto note = [&](const char* key) {
@@ -178,16 +188,31 @@ class Run {
       record_.best_loss = std::strtod(note("best_loss").c_str(), nullptr);
       stale_ = std::strtoll(note("stale").c_str(), nullptr, 10);
       watch_.load(note("watch"));
+      if (notes.contains("outcome")) {  // checkpoints of older versions have none
+        record_.final_loss = std::strtod(note("final_loss").c_str(), nullptr);
+        record_.final_bits_per_byte = std::strtod(note("final_bits_per_byte").c_str(), nullptr);
+        record_.reason = note("reason");
+        outcome = note("outcome");
+      }
     }
     metrics_.open(kept);
+    for (const Outcome end : {Outcome::finished, Outcome::early_stopped, Outcome::diverged}) {
+      if (outcome == to_string(end)) record_.outcome = end;
+    }
+    return !outcome.empty();
   }
 
-  void save() {
-    trainer_.save(checkpoint_, {{"metrics_bytes", std::to_string(metrics_.bytes())},
-                                {"best_loss", fmt::format("{}", record_.best_loss)},
-                                {"stale", std::to_string(stale_)},
-                                {"watch", watch_.save()},
-                                {"spec", to_toml(spec_)}});
+  /// `outcome` is empty before the end of the run.
+  void save(const fs::path& path, const std::string& outcome = "") {
+    trainer_.save(path, {{"metrics_bytes", std::to_string(metrics_.bytes())},
+                         {"best_loss", fmt::format("{}", record_.best_loss)},
+                         {"stale", std::to_string(stale_)},
+                         {"watch", watch_.save()},
+                         {"final_loss", fmt::format("{}", record_.final_loss)},
+                         {"final_bits_per_byte", fmt::format("{}", record_.final_bits_per_byte)},
+                         {"reason", record_.reason},
+                         {"outcome", outcome},
+                         {"spec", to_toml(spec_)}});
   }
 
   /// False when patience has run out.
@@ -220,12 +245,18 @@ class Run {
 
   RunRecord finish(Outcome outcome, Clock::time_point begin) {
     record_.outcome = outcome;
+    if (outcome == Outcome::diverged) record_.final_loss = record_.final_bits_per_byte = NAN;
+    save(checkpoint_, to_string(outcome));
+    return write_record(begin);
+  }
+
+  RunRecord write_record(Clock::time_point begin) {
     record_.steps = trainer_.steps_done();
     record_.tokens = record_.steps * spec_.tokens_per_step();
+    record_.flops = flops_ * static_cast<double>(record_.steps);
     record_.seconds = seconds_since(begin);
+    record_.timed_steps = record_.steps - first_;
     record_.memory_bytes = trainer_.executor().bytes();
-    if (outcome == Outcome::diverged) record_.final_loss = record_.final_bits_per_byte = NAN;
-    save();
     write_file_atomically(options_.directory / "record.json", to_json(record_).dump(2) + "\n");
     return record_;
   }
@@ -237,7 +268,7 @@ class Run {
   fs::path checkpoint_;
   RunRecord record_;
   DivergenceWatch watch_;
-  std::int64_t stale_ = 0;
+  std::int64_t stale_ = 0, first_ = 0;
   double flops_ = 0;
 };
 
@@ -277,12 +308,54 @@ std::string to_string(Outcome outcome) {
   return "";
 }
 
+RunRecord read_run_record(const fs::path& path) {
+  const auto json = read_json_file(path);
+  try {
+    const auto number = [&](const char* key) {
+      return json.at(key).is_null() ? NAN : json.at(key).get<double>();
+    };
+    RunRecord record;
+    record.id = json.at("id");
+    const std::string outcome = json.at("outcome");
+    for (const Outcome o : {Outcome::finished, Outcome::early_stopped, Outcome::diverged}) {
+      if (to_string(o) == outcome) record.outcome = o;
+    }
+    record.reason = json.value("reason", "");
+    record.layers = json.value("layers", std::int64_t{0});
+    record.width = json.value("width", std::int64_t{0});
+    record.heads = json.value("heads", std::int64_t{0});
+    record.seed = json.value("seed", std::uint64_t{0});
+    record.parameters = json.at("parameters");
+    record.non_embedding = json.value("non_embedding_parameters", std::int64_t{0});
+    record.steps = json.at("steps");
+    record.tokens = json.at("tokens");
+    record.final_loss = number("final_loss");
+    record.best_loss = number("best_loss");
+    record.final_bits_per_byte = number("final_bits_per_byte");
+    record.flops = json.value("flops", 0.0);
+    record.seconds = number("seconds");
+    record.timed_steps = json.value("timed_steps", record.steps);
+    record.memory_bytes = json.at("memory_bytes");
+    return record;
+  } catch (const nlohmann::json::exception&) {
+    throw DataError(fmt::format("{}: is not a record of a run", path.string()));
+  }
+}
+
+fs::path checkpoint_path(const fs::path& directory) {
+  return directory / "checkpoint" / "state.safetensors";
+}
+
+fs::path stem_path(const fs::path& directory) {
+  return directory / "checkpoint" / "stem.safetensors";
+}
+
 RunRecord run_training(const RunSpec& spec, const data::TokenSet& tokens,
                        const RunOptions& options) {
   const RunSpec resolved = resolve(spec, tokens);
   const fs::path record = options.directory / "record.json";
   if (fs::exists(record)) {
-    const RunRecord done = read_record(record);
+    const RunRecord done = read_run_record(record);
     if (done.id == run_id(resolved, tokens.hash())) return done;
     throw ConfigError(fmt::format("{} holds the finished run {}; give another --out",
                                   options.directory.string(), done.id));

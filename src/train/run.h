@@ -27,18 +27,25 @@ struct RunProgress {
 struct RunRecord {
   std::string id;
   Outcome outcome = Outcome::finished;
+  std::string reason;  // of a divergence
+  std::int64_t layers = 0, width = 0, heads = 0;
+  std::uint64_t seed = 0;
   std::int64_t parameters = 0;
+  std::int64_t non_embedding = 0;  // without token table, positions and an untied head
   std::int64_t steps = 0;
   std::int64_t tokens = 0;
   double final_loss = 0, best_loss = 0;  // held out, nats a token
   double final_bits_per_byte = 0;
-  double seconds = 0;  // of this process
+  double flops = 0;    // of the training steps, masked scores not counted
+  double seconds = 0;  // of this process, which did timed_steps of the steps
+  std::int64_t timed_steps = 0;
   std::int64_t memory_bytes = 0;
 };
 
 struct RunOptions {
   std::filesystem::path directory;
   bool resume = false;
+  std::int64_t stem_step = 0;  // keep a second checkpoint, checkpoint/stem, made after this step
   std::function<void(const RunProgress&)> on_step;
   std::function<void(std::int64_t step, const Evaluation&)> on_evaluation;
   std::function<bool()> stop;  // asked after every step; true: checkpoint and return
@@ -48,6 +55,13 @@ struct RunOptions {
 /// unfinished one and resume is not asked for. A finished run is not repeated: its record is read.
 RunRecord run_training(const RunSpec& spec, const data::TokenSet& tokens,
                        const RunOptions& options);
+
+/// A record.json; DataError when it is none.
+RunRecord read_run_record(const std::filesystem::path& path);
+
+/// Where a run keeps its checkpoint and the stem that RunOptions::stem_step asks for.
+std::filesystem::path checkpoint_path(const std::filesystem::path& directory);
+std::filesystem::path stem_path(const std::filesystem::path& directory);
 
 /// Products of one training step, forward and backward, in FLOPs; masked scores do not count.
 double training_flops(const engine::StepPlan& plan);

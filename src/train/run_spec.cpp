@@ -7,7 +7,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "core/toml_reader.h"
 #include "model/spec_toml.h"
 
 namespace fathom::train {
@@ -132,6 +131,10 @@ RunSpec read_run_spec_text(const std::string& text, const std::string& origin,
                            const std::vector<std::string>& settings) {
   TomlReader file = TomlReader::from_text(text, origin, settings);
   return read(file);
+}
+
+void read_train_table(TomlReader& table, RunSpec& spec) {
+  read_train(table, spec);
 }
 
 std::string to_toml(const RunSpec& spec) {

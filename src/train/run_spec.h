@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/hash.h"
+#include "core/toml_reader.h"
 #include "engine/device.h"
 #include "model/transformer.h"
 #include "train/schedule.h"
@@ -50,6 +51,8 @@ struct RunSpec {
 RunSpec read_run_spec(const std::filesystem::path& path, const std::vector<std::string>& settings);
 RunSpec read_run_spec_text(const std::string& text, const std::string& origin,
                            const std::vector<std::string>& settings = {});
+/// The [train] table alone, for files that hold one beside other things.
+void read_train_table(TomlReader& table, RunSpec& spec);
 /// Every key resolved; reads back as an equal spec.
 std::string to_toml(const RunSpec& spec);
 /// Names the run: a hash of the resolved spec and of the tokens it reads.

@@ -1,0 +1,96 @@
+// fathom study export and reindex: the runs for other programs, and the index made anew.
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "cli/json_output.h"
+#include "cli/study_commands.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/units.h"
+#include "study/export.h"
+#include "study/report_data.h"
+#include "study/study_index.h"
+
+namespace fathom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Options {
+  std::string directory, format = "csv", output;
+  bool json = false;
+};
+
+void write_text(Session& session, const Options& options, const std::string& text) {
+  if (options.output.empty()) {
+    session.out << text;
+  } else {
+    write_file_atomically(options.output, text);
+  }
+}
+
+void export_study(Session& session, const Options& options) {
+  const fs::path directory = options.directory;
+  if (options.format == "report") {
+    return write_text(session, options, study::report_data(directory, "") + "\n");
+  }
+  const auto rows = study::collect_rows(directory);
+  if (options.format == "csv") return write_text(session, options, study::export_csv(rows));
+  if (options.format == "json") return write_text(session, options, study::export_json(rows));
+  const fs::path output =
+      options.output.empty() ? directory / "tensorboard" : fs::path(options.output);
+  const std::size_t count = study::export_tensorboard(directory, rows, output);
+  session.out << fmt::format("{} runs; look at them with: tensorboard --logdir {}\n", count,
+                             output.string());
+}
+
+void rebuild(Session& session, const Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto rows = study::reindex(options.directory);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::size_t points = study::points_of(rows).size();
+  if (options.json) {
+    Json document = json_document("study_reindex");
+    document["runs"] = rows.size();
+    document["points"] = points;
+    document["seconds"] = seconds;
+    return print_json(session, document);
+  }
+  session.out << fmt::format("{} runs in the index, {} points, {}\n", rows.size(), points,
+                             format_seconds(seconds));
+}
+
+}  // namespace
+
+void add_study_export(CommandTree& tree, CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = tree.add(
+      parent, "export",
+      {"The runs for other programs",
+       "csv and json give one row a run; tensorboard writes an event file a run with all its "
+       "losses; report gives the JSON document that the HTML report shows.",
+       {{"study export my-study > runs.csv", "a table"},
+        {"study export my-study --format tensorboard", "to my-study/tensorboard"}}},
+      [options](Session& session) { export_study(session, *options); });
+  command.add_option("DIR", options->directory, "The study's directory")->required();
+  tree.restrict(command.add_option("--format", options->format, "What to write (default csv)"),
+                {"csv", "json", "tensorboard", "report"});
+  command.add_option("-o,--output", options->output, "File, or folder for tensorboard")
+      ->type_name("PATH");
+}
+
+void add_study_reindex(CommandTree& tree, CLI::App& parent) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = tree.add(parent, "reindex",
+                               {"Make the index and points.csv anew from the run folders",
+                                "study.db can be deleted at any time: the folders are the truth.",
+                                {{"study reindex my-study", ""}}},
+                               [options](Session& session) { rebuild(session, *options); });
+  command.add_option("DIR", options->directory, "The study's directory")->required();
+  command.add_flag("--json", options->json, "Print JSON");
+}
+
+}  // namespace fathom

@@ -1,0 +1,277 @@
+// fathom study run, stop and the hidden worker: the runs of a study, to their records.
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "cli/json_output.h"
+#include "cli/stop_signals.h"
+#include "cli/study_commands.h"
+#include "cli/study_progress.h"
+#include "core/error.h"
+#include "core/progress.h"
+#include "core/units.h"
+#include "study/local_executor.h"
+#include "study/slurm_executor.h"
+#include "study/study_index.h"
+#include "study/subprocess.h"
+#include "study/worker.h"
+
+namespace fathom {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct RunOptions {
+  std::vector<std::string> places;  // [SPEC] DIR
+  StudySource source;
+  std::string executor = "local";
+  study::SlurmOptions slurm;
+  int jobs = 0;
+  bool json = false;
+};
+
+/// The spec that the command line names, or none: then the directory's own.
+std::optional<study::StudySpec> given_spec(const RunOptions& options) {
+  const bool file = options.places.size() == 2;
+  if (file || !options.source.preset.empty()) {
+    return options.source.read(file ? options.places.front() : "");
+  }
+  if (!options.source.all_settings().empty()) return options.source.read(options.places.back());
+  return {};
+}
+
+study::Study begin(Session& session, const RunOptions& options, const fs::path& directory) {
+  const auto spec = given_spec(options);
+  ProgressLine line(session.err, is_live_error_stream(session.err));
+  std::string shown;
+  const auto progress = [&](const std::string& stage, double fraction, std::uint64_t bytes) {
+    if (stage != shown) line.clear();
+    shown = stage;
+    line.update(fmt::format("tokens: {}  {}", stage, format_bytes(static_cast<double>(bytes))),
+                fraction);
+  };
+  return study::begin_study(directory, spec, progress);
+}
+
+void print_end(Session& session, const study::Study& study, const study::ExecutorResult& result,
+               bool json) {
+  if (json) {
+    Json document = json_document("study_run");
+    document["directory"] = study.directory.string();
+    document["runs"] = study.runs.size();
+    document["done"] = result.done;
+    document["failed"] = result.failed;
+    document["stopped"] = result.stopped;
+    return print_json(session, document);
+  }
+  session.out << fmt::format("{}  {}  {} of {} runs done\n",
+                             session.terminal.accent("fathom study run"), study.directory.string(),
+                             result.done, study.runs.size());
+}
+
+study::ExecutorResult execute(const study::Study& study,
+                              const std::vector<const study::PlannedRun*>& runs,
+                              const RunOptions& options, const study::ExecutorEvents& events) {
+  if (options.executor == "slurm") {
+    study::SlurmOptions slurm = options.slurm;
+    slurm.max_tasks = options.jobs;
+    slurm.program = study::own_program();
+    return study::run_slurm(study, runs, slurm, events);
+  }
+  study::LocalOptions local;
+  local.jobs = options.jobs > 0 ? options.jobs : default_jobs(study.spec);
+  local.program = study::own_program();
+  return study::run_local(study, runs, local, events);
+}
+
+void run_study(Session& session, const RunOptions& options) {
+  const fs::path directory = options.places.back();
+  // A wrong spec must not leave a directory behind.
+  if (options.places.size() == 1 && options.source.preset.empty()) study::open_study(directory);
+  given_spec(options);
+  const study::FileLock lock = study::lock_study(directory, "study run");
+  const StopSignals signals;
+  const study::Study study = begin(session, options, directory);
+  std::vector<const study::PlannedRun*> runs;
+  for (const study::PlannedRun& run : study.runs) runs.push_back(&run);
+  StudyProgress progress(session, study);
+  study::ExecutorEvents events = progress.events();
+  events.stop = [] { return StopSignals::came(); };
+  const study::ExecutorResult result = execute(study, runs, options, events);
+  progress.finish();
+  print_end(session, study, result, options.json);
+  if (result.stopped) {
+    throw StoppedError(fmt::format("stopped; 'fathom study run {}' goes on", directory.string()));
+  }
+  if (result.failed > 0) {
+    throw DataError(fmt::format("{} of {} runs failed; 'fathom study status {}' says why",
+                                result.failed, study.runs.size(), directory.string()));
+  }
+}
+
+struct WorkerArguments {
+  std::string directory, id, from;
+  std::int64_t stem = 0;
+};
+
+void run_one(const WorkerArguments& arguments) {
+  const StopSignals signals;
+  study::WorkerOptions options;
+  options.directory = arguments.directory;
+  options.id = arguments.id;
+  options.stem_step = arguments.stem;
+  options.stem_from = arguments.from;
+  options.stop = [] { return StopSignals::came(); };
+  study::run_worker(options);
+}
+
+struct TaskArguments {
+  std::string directory, file;
+};
+
+/// One task of an array job: the runs of its line, one after another. Before its time is up Slurm
+/// sends SIGUSR1: it checkpoints and asks to be queued again.
+void run_task(Session& session, const TaskArguments& arguments) {
+  const StopSignals signals;
+  const char* index = std::getenv("SLURM_ARRAY_TASK_ID");
+  const char* job = std::getenv("SLURM_ARRAY_JOB_ID");
+  if (index == nullptr || job == nullptr) throw ConfigError("study task runs under Slurm only");
+  const study::Study study = study::open_study(arguments.directory);
+  std::vector<const study::PlannedRun*> runs;
+  for (const std::string& id :
+       study::read_task(arguments.file, std::strtoull(index, nullptr, 10))) {
+    if (const study::PlannedRun* run = study.find(id)) runs.push_back(run);
+  }
+  study::ExecutorEvents events;
+  events.stop = [] { return StopSignals::came(); };
+  events.note = [&](const std::string& text) { session.err << text << "\n" << std::flush; };
+  events.ended = [&](const study::PlannedRun& run, const study::RunState& state) {
+    session.err << fmt::format("{} {}: {} {}\n", run.id, run.label(), to_string(state.status),
+                               state.reason)
+                << std::flush;
+  };
+  const auto result = study::run_local(study, runs, {1, study::own_program()}, events);
+  if (result.stopped && StopSignals::last() == SIGUSR1) {
+    study::run_program({"scontrol", "requeue", fmt::format("{}_{}", job, index)});
+  }
+  if (result.stopped) throw StoppedError("stopped with checkpoints");
+}
+
+struct StopOptions {
+  std::string directory;
+  double wait = 60;
+};
+
+void stop_study(Session& session, const StopOptions& options) {
+  const fs::path lock = study::study_lock_path(options.directory);
+  const auto holder = study::FileLock::holder(lock);
+  if (!holder) {
+    throw ConfigError(fmt::format("{}: no command is at this study", options.directory));
+  }
+  if (holder->host != study::host_name() || holder->pid <= 1) {
+    throw ConfigError(fmt::format("{}: the study runs on {}, process {}; stop it there",
+                                  options.directory, holder->host, holder->pid));
+  }
+  kill(holder->pid, SIGTERM);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.wait);
+  while (study::FileLock::holder(lock)) {
+    if (std::chrono::steady_clock::now() > end) {
+      throw StoppedError(
+          fmt::format("process {} was asked to stop and is still writing its "
+                      "checkpoints",
+                      holder->pid));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  session.out << fmt::format("stopped; 'fathom study run {}' goes on\n", options.directory);
+}
+
+}  // namespace
+
+void add_study_run(CommandTree& tree, CLI::App& parent) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App& command = tree.add(
+      parent, "run",
+      {"Train the runs of a study that are not done",
+       "Prepares the tokens once, then trains every run of the spec that has no record yet, one "
+       "model a core. Stopped (Ctrl-C, study stop) or killed at any moment, the same command goes "
+       "on, and the result is the same to the last bit. Diverged runs are results; failed ones "
+       "are tried again by the next call.",
+       {{"study run --preset quick my-study", "the quick study"},
+        {"study run mine.toml my-study", "a spec of your own"},
+        {"study run my-study", "go on"},
+        {"study run mine.toml my-study --jobs 1", "one model at a time"},
+        {"study run my-study --executor slurm --partition gpu", "as array jobs of a cluster"}}},
+      [options](Session& session) { run_study(session, *options); });
+  command.add_option("PLACES", options->places, "[SPEC] DIR: the study's directory comes last")
+      ->required()
+      ->expected(1, 2);
+  options->source.add_options(tree, command);
+  command
+      .add_option("--jobs", options->jobs,
+                  "Models at once (default: one a core); tasks at once under Slurm")
+      ->check(CLI::Range(1, 1024));
+  tree.restrict(
+      command.add_option("--executor", options->executor, "Who runs them (default local)")
+          ->type_name("NAME"),
+      {"local", "slurm"});
+  command.add_option("--partition", options->slurm.partition, "Slurm: partition")
+      ->type_name("NAME");
+  command
+      .add_option("--runs-per-task", options->slurm.runs_per_task,
+                  "Slurm: runs of one array task (default: about ten minutes of work)")
+      ->check(CLI::Range(1, 100000))
+      ->type_name("N");
+  command
+      .add_option("--sbatch-option", options->slurm.sbatch_options,
+                  "Slurm: handed to sbatch as it is, e.g. --sbatch-option=--mem=4G")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  command
+      .add_option("--stall-seconds", options->slurm.stall_seconds,
+                  "Slurm: cancel a task that does nothing for so long (default 120)")
+      ->check(CLI::Range(5.0, 86400.0))
+      ->type_name("S");
+  command.add_flag("--json", options->json, "Print JSON at the end");
+}
+
+void add_study_stop(CommandTree& tree, CLI::App& parent) {
+  auto options = std::make_shared<StopOptions>();
+  CLI::App& command = tree.add(
+      parent, "stop",
+      {"Ask the running command to checkpoint and end",
+       "Sends a termination signal to the process that runs the study on this machine and waits "
+       "until it has written its checkpoints.",
+       {{"study stop my-study", "the study can go on later"}}},
+      [options](Session& session) { stop_study(session, *options); });
+  command.add_option("DIR", options->directory, "The study's directory")->required();
+  command.add_option("--wait", options->wait, "Seconds to wait for its end (default 60)")
+      ->check(CLI::Range(0.0, 86400.0));
+}
+
+void add_study_worker(CommandTree& tree, CLI::App& parent) {
+  auto arguments = std::make_shared<WorkerArguments>();
+  CLI::App& command = tree.add(parent, "worker", {"One run of a study (used by study run)", "", {}},
+                               [arguments](Session&) { run_one(*arguments); });
+  command.group("");
+  command.add_option("DIR", arguments->directory, "The study's directory")->required();
+  command.add_option("ID", arguments->id, "The run")->required();
+  command.add_option("--stem", arguments->stem, "Keep a checkpoint after this step");
+  command.add_option("--from", arguments->from, "Start from the stem of this run");
+}
+
+void add_study_task(CommandTree& tree, CLI::App& parent) {
+  auto arguments = std::make_shared<TaskArguments>();
+  CLI::App& command =
+      tree.add(parent, "task", {"One task of a Slurm array job (used by study run)", "", {}},
+               [arguments](Session& session) { run_task(session, *arguments); });
+  command.group("");
+  command.add_option("DIR", arguments->directory, "The study's directory")->required();
+  command.add_option("FILE", arguments->file, "Runs of every task, a line each")->required();
+}
+
+}  // namespace fathom

@@ -1,0 +1,166 @@
+#include "study/planned_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/error.h"
+#include "shape/flops.h"
+#include "shape/memory.h"
+#include "shape/parameters.h"
+
+namespace fathom::study {
+namespace {
+
+Norm norm_of(const model::ModelSpec& model) {
+  if (model.norm == model::NormPlace::none) return Norm::nonparametric;
+  return model.norm_kind == engine::NormKind::layer ? Norm::layer : Norm::rms;
+}
+
+std::int64_t steps_for(double tokens, const train::RunSpec& spec) {
+  const auto step = static_cast<double>(spec.tokens_per_step());
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(tokens / step)));
+}
+
+/// The first step of a WSD schedule whose factor is below 1.
+std::int64_t decay_begins(const train::Schedule& schedule) {
+  std::int64_t step = schedule.steps;
+  while (step > schedule.warmup && schedule.factor(step - 1) < 1) --step;
+  return step;
+}
+
+bool same_before_decay(const train::RunSpec& a, const train::RunSpec& b) {
+  return a.schedule.kind == train::ScheduleKind::wsd && a.schedule.warmup == b.schedule.warmup &&
+         a.patience == 0 && a.corrected_learning_rate() == b.corrected_learning_rate();
+}
+
+/// `chain`: the runs of one shape and seed, shortest first.
+void link_stems(std::vector<PlannedRun*>& chain) {
+  for (std::size_t i = 1; i < chain.size(); ++i) {
+    PlannedRun& shorter = *chain[i - 1];
+    PlannedRun& longer = *chain[i];
+    const std::int64_t step = decay_begins(shorter.spec.schedule);
+    if (!same_before_decay(shorter.spec, longer.spec) || step < 1) continue;
+    if (decay_begins(longer.spec.schedule) < step) continue;
+    shorter.stem_step = step;
+    longer.stem_from = shorter.id;
+    longer.shared_steps = step;
+  }
+}
+
+std::int64_t expected_vocabulary(const CorpusChoice& corpus) {
+  if (corpus.tokenizer.kind == "bpe") {
+    return static_cast<std::int64_t>(corpus.tokenizer.vocabulary);
+  }
+  return corpus.tokenizer.kind == "bytes" ? 257 : 128;  // chars: a guess until the text is read
+}
+
+class Planner {
+ public:
+  Planner(const StudySpec& spec, const std::optional<TokenFacts>& tokens)
+      : spec_(spec),
+        tokens_(tokens),
+        vocabulary_(tokens ? tokens->vocabulary : expected_vocabulary(spec.corpus)) {}
+
+  std::vector<PlannedRun> plan() {
+    for (const GridShape& shape : spec_.grid.shapes) add_shape(shape);
+    std::map<std::pair<GridShape, std::uint64_t>, std::vector<PlannedRun*>> chains;
+    for (PlannedRun& run : runs_) {
+      const model::ModelSpec& m = run.spec.model;
+      chains[{{m.layers, m.width, m.heads}, run.spec.seed}].push_back(&run);
+    }
+    for (auto& [key, chain] : chains) link_stems(chain);
+    // Long runs first, so that no core waits long for the last; a stem's user after its maker.
+    std::stable_sort(runs_.begin(), runs_.end(), [](const PlannedRun& a, const PlannedRun& b) {
+      const bool a_waits = a.shared_steps > 0, b_waits = b.shared_steps > 0;
+      if (a_waits != b_waits) return b_waits;
+      return a_waits ? a.tokens < b.tokens : a.flops > b.flops;
+    });
+    return std::move(runs_);
+  }
+
+ private:
+  void add_shape(const GridShape& grid_shape) {
+    const train::RunSpec probe = run_spec(grid_shape, 1000, 1);
+    const double size =
+        static_cast<double>(count_parameters(shape_of(probe.model)).non_embedding());
+    std::vector<double> budgets = spec_.budget.tokens;
+    if (budgets.empty()) budgets = {spec_.budget.tokens_per_parameter * size};
+    std::vector<std::uint64_t> seeds = spec_.seeds.all;
+    const double nominal = 12.0 * static_cast<double>(grid_shape.layers) *
+                           static_cast<double>(grid_shape.width * grid_shape.width);
+    if (nominal >= spec_.seeds.extra_from && nominal <= spec_.seeds.extra_to) {
+      seeds.insert(seeds.end(), spec_.seeds.extra.begin(), spec_.seeds.extra.end());
+    }
+    for (const std::uint64_t seed : seeds) {
+      for (const double budget : budgets) {
+        add(run_spec(grid_shape, steps_for(budget, probe), seed));
+      }
+    }
+  }
+
+  train::RunSpec run_spec(const GridShape& shape, std::int64_t steps, std::uint64_t seed) const {
+    train::RunSpec run = spec_.run_spec(shape, steps, seed);
+    run.model.vocab = vocabulary_;
+    return run;
+  }
+
+  void add(train::RunSpec run) {
+    const Shape shape = shape_of(run.model);
+    PlannedRun planned;
+    planned.parameters = static_cast<double>(count_parameters(shape).non_embedding());
+    planned.total_parameters = static_cast<double>(count_parameters(shape).total());
+    planned.tokens = static_cast<double>(run.total_tokens());
+    planned.flops = count_flops(shape).train_per_token * planned.tokens;
+    const auto rows = static_cast<double>(run.batch * run.model.context);
+    planned.memory_bytes = count_training_memory(shape, rows).total();
+    if (tokens_) planned.id = train::run_id(run, tokens_->hash);
+    planned.spec = std::move(run);
+    runs_.push_back(std::move(planned));
+  }
+
+  const StudySpec& spec_;
+  const std::optional<TokenFacts>& tokens_;
+  std::int64_t vocabulary_;
+  std::vector<PlannedRun> runs_;
+};
+
+}  // namespace
+
+std::string PlannedRun::label() const {
+  return fmt::format("{}x{} seed {}", spec.model.layers, spec.model.width, spec.seed);
+}
+
+Shape shape_of(const model::ModelSpec& model) {
+  Shape shape;
+  shape.layers = model.layers;
+  shape.width = model.width;
+  shape.heads = model.heads;
+  shape.kv_heads = model.resolved_key_heads();
+  shape.head_size = model.resolved_head_size();
+  shape.ffn = model.feed_forward ? model.resolved_ffn() : 0;
+  shape.ffn_matrices = model.activation == model::FeedForward::swiglu ? 3 : 2;
+  shape.vocab = model.vocab;
+  shape.context = model.context;
+  shape.tied = model.tied;
+  Conventions& c = shape.conventions;
+  c.name = "fathom";
+  c.norm = norm_of(model);
+  c.norms_per_layer = model.feed_forward ? 2 : 1;
+  c.final_norm = model.norm == model::NormPlace::pre;
+  c.qkv_bias = c.out_bias = model.biases;
+  c.ffn_bias = model.biases && model.feed_forward;
+  c.positions = model.positions == model::Positions::learned
+                    ? fathom::Positions::learned
+                    : (model.positions == model::Positions::rotary ? fathom::Positions::rotary
+                                                                   : fathom::Positions::none);
+  return shape;
+}
+
+std::vector<PlannedRun> plan_runs(const StudySpec& spec, const std::optional<TokenFacts>& tokens) {
+  return Planner(spec, tokens).plan();
+}
+
+}  // namespace fathom::study

@@ -1,0 +1,70 @@
+#include "study/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "core/error.h"
+
+namespace fathom::study {
+namespace {
+
+/// Reads both pipes to their ends, whichever has something.
+void drain(int out, int err, ProgramResult& result) {
+  std::array<pollfd, 2> ends{{{out, POLLIN, 0}, {err, POLLIN, 0}}};
+  std::array<std::string*, 2> texts{&result.out, &result.err};
+  int open_ends = 2;
+  while (open_ends > 0) {
+    if (poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) return;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      if (ends[i].fd < 0 || ends[i].revents == 0) continue;
+      char buffer[4096];
+      const ssize_t count = read(ends[i].fd, buffer, sizeof buffer);
+      if (count > 0) {
+        texts[i]->append(buffer, static_cast<std::size_t>(count));
+      } else if (count == 0 || errno != EINTR) {
+        ends[i].fd = -1;
+        --open_ends;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+ProgramResult run_program(const std::vector<std::string>& command) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  int out[2], err[2];
+  if (pipe2(out, O_CLOEXEC) != 0) throw InternalError("no pipe for " + command[0]);
+  if (pipe2(err, O_CLOEXEC) != 0) throw InternalError("no pipe for " + command[0]);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    dup2(out[1], STDOUT_FILENO);
+    dup2(err[1], STDERR_FILENO);
+    execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  close(out[1]);
+  close(err[1]);
+  ProgramResult result;
+  if (child > 0) {
+    drain(out[0], err[0], result);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    result.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+  close(out[0]);
+  close(err[0]);
+  if (child < 0) throw InternalError("cannot start " + command[0]);
+  return result;
+}
+
+}  // namespace fathom::study

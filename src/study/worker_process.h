@@ -1,0 +1,35 @@
+// A worker as a child process in a group of its own, its messages in runs/ID/worker.log.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fathom::study {
+
+struct WorkerExit {
+  int code = 0;    // of an exit
+  int signal = 0;  // that killed it, or 0
+};
+
+class WorkerProcess {
+ public:
+  /// InternalError when the system gives no process.
+  WorkerProcess(const std::vector<std::string>& command, const std::filesystem::path& log);
+
+  /// Its end, when it has ended.
+  std::optional<WorkerExit> poll();
+  void terminate() const;  // SIGTERM: checkpoint and end
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+/// "killed by signal 9 (Killed)" or "exit 3: " and the last line of the log.
+std::string describe(const WorkerExit& end, const std::filesystem::path& log);
+
+}  // namespace fathom::study

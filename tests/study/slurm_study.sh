@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# A study on a real Slurm of one node, while a task, the node daemon and the controller are killed:
+# every run ends with one record, nothing is trained twice at once, and the records are those of the
+# local executor. Exit code 77: Slurm cannot start here.
+#   tests/study/slurm_study.sh FATHOM [SEEDS]     SEEDS times 4 runs
+set -euo pipefail
+fathom=$(realpath "$1")
+seeds=${2:-3}
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/slurm_cluster.sh"
+
+work=$(mktemp -d)
+command=
+finish() {
+  [[ -n $command ]] && kill "$command" 2>/dev/null && wait "$command" 2>/dev/null || true
+  [[ -n ${slurm_dir:-} ]] && stop_slurm || true
+  if [[ -n ${KEEP:-} ]]; then echo "kept: $work"; else rm -rf "$work"; fi
+}
+trap finish EXIT
+start_slurm "$work/slurm" || exit $?
+
+for i in $(seq 40); do
+  echo "= Article $i ="
+  for j in $(seq 60); do echo "Word $((i * j % 97)) follows word $((i + j)) in sentence $j."; done
+  echo
+done >"$work/corpus.txt"
+cat >"$work/spec.toml" <<EOF
+[corpus]
+path = "$work/corpus.txt"
+tokenizer = "bytes"
+valid = 0.2
+eval_tokens = 512
+[grid]
+kind = "list"
+shapes = ["1x16", "2x16", "1x32", "2x32"]
+head_size = 16
+[budget]
+tokens = ${TOKENS:-40960}
+[seeds]
+all = [$(seq -s, "$seeds")]
+[model]
+context = 32
+[train]
+batch = 4
+learning_rate = 0.003
+eval_every = 100
+checkpoint_every = 20
+EOF
+runs=$((seeds * 4))
+study=$work/study
+
+"$fathom" study run "$work/spec.toml" "$study" --executor slurm --partition main \
+  --runs-per-task "${RUNS_PER_TASK:-2}" --stall-seconds 30 >"$work/out" 2>"$work/log" &
+command=$!
+
+records() { ls "$study"/runs/*/record.json 2>/dev/null | wc -l; }
+wait_for() { # a number of records, for at most two minutes
+  local i
+  for i in $(seq 240); do
+    (($(records) >= $1)) && return 0
+    kill -0 "$command" 2>/dev/null || return 0
+    sleep 0.5
+  done
+  return 0
+}
+say() { echo "$(date +%T) $* ($(records) of $runs done)"; }
+
+wait_for 1
+task=$(pgrep -f "study task $study" | head -1 || true)
+if [[ -n $task ]]; then
+  kill -9 "$task"
+  say "killed a task (process $task)"
+fi
+wait_for $((runs / 3))
+kill_node
+say "killed the node daemon"
+sleep 3
+start_node
+say "started it again"
+wait_for $((runs / 2))
+kill_controller
+say "killed the controller"
+sleep 3
+slurmctld
+say "started it again"
+
+code=0
+wait "$command" || code=$?
+command=
+say "study run ended with code $code"
+((code == 0)) || {
+  tail -20 "$work/log"
+  "$fathom" study status "$study"
+  exit 1
+}
+(($(records) == runs)) || exit 1
+
+# The record of a run is written once: its lines of metrics are one story, step by step.
+for run in "$study"/runs/*; do
+  steps=$(grep -c gradient_norm "$run/metrics.jsonl")
+  last=$(grep gradient_norm "$run/metrics.jsonl" | tail -1 | sed 's/.*"step":\([0-9]*\).*/\1/')
+  [[ $steps == "$last" ]] || {
+    echo "$run: $steps steps in its metrics, the last is $last"
+    exit 1
+  }
+done
+
+times='"seconds"|"timed_steps"'
+collect() { for run in "$1"/runs/*; do grep -Ev "$times" "$run/record.json"; cat "$run/metrics.jsonl"; done; }
+collect "$study" >"$work/slurm.txt"
+"$fathom" study run "$work/spec.toml" "$work/local" >/dev/null 2>&1
+collect "$work/local" >"$work/local.txt"
+cmp "$work/slurm.txt" "$work/local.txt"
+cmp "$study/points.csv" "$work/local/points.csv"
+echo "slurm: $runs runs finished once, the records equal those of the local executor;" \
+  "$(grep -c 'Slurm job' "$work/log") submissions"
