@@ -18,8 +18,7 @@ done >"$work/corpus.txt"
 cat >"$work/spec.toml" <<EOF
 [corpus]
 path = "$work/corpus.txt"
-tokenizer = "bpe"
-vocab = 400
+tokenizer = "chars"
 valid = 0.2
 eval_tokens = 512
 [grid]
@@ -27,7 +26,7 @@ kind = "list"
 shapes = ["1x16", "2x16", "1x32", "2x32", "4x16", "4x32"]
 head_size = 16
 [budget]
-tokens = [8192, 16384]
+tokens = [20480, 40960]
 [model]
 context = 32
 dropout = 0.1
@@ -50,13 +49,31 @@ digest() {
 }
 
 study=$work/study
-"$fathom" study run "$work/spec.toml" "$study" --jobs 2 >/dev/null 2>"$work/log"
+"$fathom" study run "$work/spec.toml" "$study" --jobs 2 >/dev/null 2>"$work/log" || {
+  cat "$work/log"
+  exit 1
+}
 runs=$(ls "$study/runs" | wc -l)
 expected=$(digest "$study")
 rm -rf "$study"
 
+# Compares a finished study and puts it away.
+check() {
+  local done_runs actual
+  done_runs=$(ls "$study"/runs/*/record.json | wc -l)
+  actual=$(digest "$study")
+  if [[ $actual != "$expected" || $done_runs != "$runs" ]]; then
+    echo "interrupt: the result differs after $disturbed disturbances ($done_runs of $runs runs)"
+    tail -5 "$work/log"
+    exit 1
+  fi
+  finished=$((finished + 1))
+  rm -rf "$study"
+}
+
 disturbed=0
-for try in $(seq "$tries"); do
+finished=0
+while ((disturbed < tries)); do
   "$fathom" study run "$work/spec.toml" "$study" --jobs 2 >/dev/null 2>>"$work/log" &
   command=$!
   sleep "0.$(printf %03d $((RANDOM % 900)))"
@@ -69,14 +86,12 @@ for try in $(seq "$tries"); do
       [[ -n $worker ]] && grep -qs worker "/proc/$worker/cmdline" && kill -9 "$worker" 2>/dev/null
       kill -9 $command 2>/dev/null ;;
   esac || true
-  wait $command 2>/dev/null && continue
-  disturbed=$((disturbed + 1))
+  if wait $command 2>/dev/null; then
+    check # it was done before the blow fell: compare and begin anew
+  else
+    disturbed=$((disturbed + 1))
+  fi
 done
-"$fathom" study run "$study" --jobs 2 >/dev/null 2>>"$work/log"
-actual=$(digest "$study")
-done_runs=$(ls "$study"/runs/*/record.json | wc -l)
-if [[ $actual != "$expected" || $done_runs != "$runs" ]]; then
-  echo "interrupt: $disturbed disturbances of $tries tries changed the result ($done_runs of $runs)"
-  exit 1
-fi
-echo "interrupt: $runs runs, $disturbed disturbances in $tries tries, the same bits"
+"$fathom" study run "$work/spec.toml" "$study" --jobs 2 >/dev/null 2>>"$work/log"
+check
+echo "interrupt: $disturbed disturbances, $finished times $runs runs finished with the same bits"

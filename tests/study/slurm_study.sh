@@ -10,6 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 source "$here/slurm_cluster.sh"
 
 work=$(mktemp -d)
+chmod 755 "$work" # munge wants its socket reachable
 command=
 finish() {
   [[ -n $command ]] && kill "$command" 2>/dev/null && wait "$command" 2>/dev/null || true
