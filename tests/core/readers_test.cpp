@@ -103,5 +103,24 @@ TEST(TomlReader, ErrorsAreOneLineWhateverTheTextHolds) {
   }
 }
 
+TEST(Toml, ListsTakeNumbersTextsAndSingleValues) {
+  TomlReader file = TomlReader::from_text("a = [1, \"2M\", 0.5]\nb = 7\nc = [true]\n", "t.toml");
+  EXPECT_EQ(file.list("a"), (std::vector<std::string>{"1", "2M", "0.5"}));
+  EXPECT_EQ(file.list("b"), (std::vector<std::string>{"7"}));
+  EXPECT_TRUE(file.list("absent").empty());
+  EXPECT_EQ(message_of<ConfigError>([&] { file.list("c"); }),
+            "t.toml:3:5: c must be a list of numbers or texts");
+}
+
+TEST(Toml, DumpsWhatItReadsBack) {
+  const TomlReader file =
+      TomlReader::from_text("a = 1.5\n[t]\nx = \"a \\\"b\\\"\"\n", "t.toml", {"t.y=[1, 2]"});
+  TomlReader again = TomlReader::from_text(file.dump(), "again.toml");
+  EXPECT_EQ(again.number("a"), 1.5);
+  TomlReader table = again.table("t");
+  EXPECT_EQ(table.text("x"), "a \"b\"");
+  EXPECT_EQ(table.list("y"), (std::vector<std::string>{"1", "2"}));
+}
+
 }  // namespace
 }  // namespace fathom

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A study on a real Slurm of one node, while a task, the node daemon and the controller are killed:
+# A study on a real Slurm of one node, while tasks, workers, the node daemon and the controller are
+# killed (BLOWS="task warning worker node node-long controller" in the environment says what, in order):
 # every run ends with one record, nothing is trained twice at once, and the records are those of the
 # local executor. Exit code 77: Slurm cannot start here.
 #   tests/study/slurm_study.sh FATHOM [SEEDS]     SEEDS times 4 runs
@@ -36,7 +37,7 @@ kind = "list"
 shapes = ["1x16", "2x16", "1x32", "2x32"]
 head_size = 16
 [budget]
-tokens = ${TOKENS:-40960}
+tokens = ${TOKENS:-163840}
 [seeds]
 all = [$(seq -s, "$seeds")]
 [model]
@@ -66,24 +67,34 @@ wait_for() { # a number of records, for at most two minutes
 }
 say() { echo "$(date +%T) $* ($(records) of $runs done)"; }
 
-wait_for 1
-task=$(pgrep -f "study task $study" | head -1 || true)
-if [[ -n $task ]]; then
-  kill -9 "$task"
-  say "killed a task (process $task)"
-fi
-wait_for $((runs / 3))
-kill_node
-say "killed the node daemon"
-sleep 3
-start_node
-say "started it again"
-wait_for $((runs / 2))
-kill_controller
-say "killed the controller"
-sleep 3
-slurmctld
-say "started it again"
+blow() {
+  local victim
+  case $1 in
+    task) # the batch script of a task, as a machine out of memory would
+      victim=$(pgrep -f "study task $study" | head -1 || true)
+      [[ -n $victim ]] && kill -9 "$victim" && say "killed a task (process $victim)" ;;
+    worker)
+      victim=$(pgrep -f "study worker $study" | head -1 || true)
+      [[ -n $victim ]] && kill -9 "$victim" && say "killed a worker (process $victim)" ;;
+    warning) # what Slurm sends before a time limit
+      victim=$(squeue -h -r -t RUNNING -o %F_%K | head -1)
+      [[ -n $victim ]] && scancel --batch --signal=USR1 "$victim" && say "SIGUSR1 to task $victim" ;;
+    node)
+      kill_node && say "killed the node daemon" && sleep 3 && start_node && say "started it again" ;;
+    node-long) # long enough for the controller to give the node up and queue its tasks again
+      kill_node && say "killed the node daemon" && sleep 35
+      say "the node is $(sinfo -h -o %T)" && start_node && say "started it again" ;;
+    controller)
+      kill_controller && say "killed the controller" && sleep 3 && slurmctld && say "started it again" ;;
+  esac || say "nothing to do for: $1"
+}
+
+read -ra blows <<<"${BLOWS:-task warning worker node controller}"
+for i in "${!blows[@]}"; do
+  wait_for $((1 + i * runs / (${#blows[@]} + 1)))
+  kill -0 "$command" 2>/dev/null || break
+  blow "${blows[$i]}"
+done
 
 code=0
 wait "$command" || code=$?
