@@ -133,6 +133,7 @@ class LocalExecutor {
     const RunState state = read_run_state(folder);
     if (is_done(state.status)) return finish(job, state);
     if (result_.stopped) return;
+    if (FileLock::holder(claim_path(folder))) return queue_.push_back(job);  // another has it
     const std::string reason = end.code == 0 && end.signal == 0
                                    ? std::string("the worker ended without a record")
                                    : describe(end, folder / "worker.log");

@@ -56,15 +56,16 @@ study=$work/study
 command=$!
 
 records() { ls "$study"/runs/*/record.json 2>/dev/null | wc -l; }
-wait_for() { # a number of records, for at most two minutes
+wait_for() { # a number of records, for at most four minutes
   local i
-  for i in $(seq 240); do
+  for i in $(seq 480); do
     (($(records) >= $1)) && return 0
-    kill -0 "$command" 2>/dev/null || return 0
+    running || return 0
     sleep 0.5
   done
   return 0
 }
+running() { [[ -n $(jobs -r) ]]; }
 say() { echo "$(date +%T) $* ($(records) of $runs done)"; }
 
 blow() {
@@ -78,7 +79,7 @@ blow() {
       [[ -n $victim ]] && kill -9 "$victim" && say "killed a worker (process $victim)" ;;
     warning) # what Slurm sends before a time limit
       victim=$(squeue -h -r -t RUNNING -o %F_%K | head -1)
-      [[ -n $victim ]] && scancel --batch --signal=USR1 "$victim" && say "SIGUSR1 to task $victim" ;;
+      [[ -n $victim ]] && timeout 5 scancel --batch --signal=USR1 "$victim" && say "SIGUSR1 to task $victim" ;;
     node)
       kill_node && say "killed the node daemon" && sleep 3 && start_node && say "started it again" ;;
     node-long) # long enough for the controller to give the node up and queue its tasks again
@@ -92,7 +93,7 @@ blow() {
 read -ra blows <<<"${BLOWS:-task warning worker node controller}"
 for i in "${!blows[@]}"; do
   wait_for $((1 + i * runs / (${#blows[@]} + 1)))
-  kill -0 "$command" 2>/dev/null || break
+  running || break
   blow "${blows[$i]}"
 done
 
