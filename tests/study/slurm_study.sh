@@ -86,9 +86,12 @@ blow() {
     worker)
       victim=$(pgrep -f "study worker $study" | head -1 || true)
       [[ -n $victim ]] && kill -9 "$victim" && say "killed a worker (process $victim)" ;;
-    warning) # what Slurm sends before a time limit
-      victim=$(squeue -h -r -t RUNNING -o %F_%K | head -1)
-      [[ -n $victim ]] && timeout 5 scancel --batch --signal=USR1 "$victim" && say "SIGUSR1 to task $victim" ;;
+    warning) # what Slurm sends before a time limit; scancel waits on tasks that are ending
+      for victim in $(squeue -h -r -t RUNNING -o %F_%K); do
+        timeout 5 scancel --batch --signal=USR1 "$victim" && say "SIGUSR1 to task $victim" && break
+        victim=
+      done
+      [[ -n ${victim:-} ]] ;;
     node)
       kill_node && say "killed the node daemon" && sleep 3 && start_node && say "started it again" ;;
     node-long) # long enough for the controller to give the node up and queue its tasks again
@@ -99,7 +102,7 @@ blow() {
   esac || say "nothing to do for: $1"
 }
 
-read -ra blows <<<"${BLOWS:-task warning worker node controller}"
+read -ra blows <<<"${BLOWS:-warning task worker node controller}"
 for i in "${!blows[@]}"; do
   wait_for $((1 + i * runs / (${#blows[@]} + 1)))
   running || break
