@@ -86,12 +86,9 @@ blow() {
     worker)
       victim=$(pgrep -f "study worker $study" | head -1 || true)
       [[ -n $victim ]] && kill -9 "$victim" && say "killed a worker (process $victim)" ;;
-    warning) # what Slurm sends before a time limit; scancel waits on tasks that are ending
-      for victim in $(squeue -h -r -t RUNNING -o %F_%K); do
-        timeout 5 scancel --batch --signal=USR1 "$victim" && say "SIGUSR1 to task $victim" && break
-        victim=
-      done
-      [[ -n ${victim:-} ]] ;;
+    warning) # what Slurm sends to the batch script before its time is up
+      victim=$(pgrep -f "study task $study" | head -1 || true)
+      [[ -n $victim ]] && kill -USR1 "$victim" && say "SIGUSR1 to a task (process $victim)" ;;
     node)
       kill_node && say "killed the node daemon" && sleep 3 && start_node && say "started it again" ;;
     node-long) # long enough for the controller to give the node up and queue its tasks again
