@@ -112,10 +112,15 @@ void run_fit(const Options& options, Session& session) {
     fit_options.holdout_tokens_above = parse_count(options.holdout_above, "--holdout-above");
   }
   const StudyFit fit = fit_study(points, fit_options);
-  if (!options.save.empty()) {
-    write_file_atomically(options.save, study_law_text(study_law_data(fit)));
+  // A study keeps its law beside its runs, where `plan --law study:DIR` looks for it.
+  const bool is_study = std::filesystem::is_directory(options.path);
+  const std::string save = options.save.empty() && is_study
+                               ? (std::filesystem::path(options.path) / "law.json").string()
+                               : options.save;
+  if (!save.empty()) {
+    write_file_atomically(save, study_law_text(study_law_data(fit)));
     session.err << fmt::format("law written to {}; use it with 'fathom plan --law study:{}'\n",
-                               options.save, options.save);
+                               save, is_study && options.save.empty() ? options.path : save);
   }
   if (options.json) {
     print_json(session, study_fit_json(fit));

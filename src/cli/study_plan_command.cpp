@@ -10,6 +10,7 @@
 #include "core/table.h"
 #include "core/units.h"
 #include "data/token_set.h"
+#include "engine/device.h"
 #include "study/planned_run.h"
 #include "study/speed.h"
 
@@ -51,7 +52,8 @@ Plan make_plan(const Options& options) {
     plan.flops += run.flops * fresh;
     plan.tokens += run.tokens * fresh;
   }
-  if (!options.no_timing && plan.spec.device == "cpu") {
+  const bool here = plan.spec.device == "cpu" || engine::find_cuda_device();
+  if (!options.no_timing && here) {
     constexpr double kTimingSeconds = 5;
     plan.speed = study::measure_speed(plan.runs, plan.jobs, kTimingSeconds);
     plan.seconds = study::study_seconds(plan.runs, plan.speed, plan.jobs);
@@ -127,7 +129,7 @@ void print_text(Session& session, const Plan& plan) {
         "  about {} of training here (extrapolated from steps timed for {})\n",
         format_seconds(plan.seconds), format_seconds(plan.speed.measured_seconds));
   } else {
-    session.out << "  no time estimate: nothing was timed on this device\n";
+    session.out << "  no time estimate: nothing was timed, for there is no such device here\n";
   }
   if (plan.spec.device == "cpu" && memory * plan.jobs > usable_memory_bytes()) {
     session.out << fmt::format(

@@ -7,9 +7,14 @@
 
 #include "cli/command_line.h"
 #include "cli/json_output.h"
+#include "cli/study_fit_json.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "laws/study_fit.h"
+#include "laws/study_law.h"
 #include "report/render_report.h"
+#include "study/report_data.h"
+#include "study/study_rows.h"
 
 extern char** environ;
 
@@ -27,17 +32,22 @@ struct Options {
   bool json = false;
 };
 
-/// The document's file: the one named, or report.json of the study's folder.
+/// What the finished runs say, as JSON; "" when there is nothing to fit yet. The law is kept beside
+/// the study for `plan --law study:DIR`.
+std::string fit_of(const fs::path& study) {
+  const auto points = study::points_of(study::collect_rows(study));
+  if (points.empty()) return "";
+  const laws::StudyFit fit = laws::fit_study(points, {});
+  write_file_atomically(study / "law.json", laws::study_law_text(laws::study_law_data(fit)));
+  return study_fit_json(fit).dump();
+}
+
+/// The document's file: the one named, or the one made from the study's records.
 fs::path document_path(const std::string& source) {
   if (!fs::is_directory(source)) return source;
-  const fs::path inside = fs::path(source) / "report.json";
-  if (!fs::exists(inside)) {
-    throw DataError(
-        fmt::format("{}: holds no report.json; name a report document or a study's "
-                    "folder that has one",
-                    source));
-  }
-  return inside;
+  const fs::path document = fs::path(source) / "report.json";
+  write_file_atomically(document, study::report_data(source, fit_of(source)));
+  return document;
 }
 
 fs::path output_path(const Options& options, const fs::path& document) {

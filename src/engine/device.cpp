@@ -68,6 +68,11 @@ const CudaModule* find_cuda_module(std::string* why) {
   return loaded.module;
 }
 
+bool find_cuda_device() {
+  const CudaModule* module = find_cuda_module(nullptr);
+  return module != nullptr && module->device_count() > 0;
+}
+
 const CudaModule& cuda_module() {
   std::string why;
   const CudaModule* module = find_cuda_module(&why);

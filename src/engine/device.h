@@ -26,4 +26,7 @@ const CudaModule& cuda_module();
 /// The same without a GPU's presence being asked; nullptr and the reason when there is no module.
 const CudaModule* find_cuda_module(std::string* why);
 
+/// Whether cuda_module() would succeed.
+bool find_cuda_device();
+
 }  // namespace fathom::engine

@@ -17,19 +17,20 @@ double step_flops(const PlannedRun& run) {
 
 /// Best-case rate used only to keep the measuring short.
 constexpr double kAssumedFlopsPerSecond = 30e9;
+constexpr double kAssumedCudaFlopsPerSecond = 50e12;
 constexpr double kStepsOfATiming = 6;  // warm-up, three timed, profile
 
 train::StepTiming time_run(const PlannedRun& run, int jobs, double seconds) {
   model::BuildOptions build;
   build.batch = run.spec.batch;
   build.precision = run.spec.precision;
-  const auto threads = static_cast<int>(run.spec.threads);
   train::StepTiming timing;
   std::vector<std::jthread> others;
   for (int job = 1; job < jobs; ++job) {
-    others.emplace_back([&] { train::time_steps(run.spec.model, build, threads, seconds); });
+    others.emplace_back(
+        [&] { train::time_steps(run.spec.model, build, run.spec.place(), seconds); });
   }
-  timing = train::time_steps(run.spec.model, build, threads, seconds);
+  timing = train::time_steps(run.spec.model, build, run.spec.place(), seconds);
   return timing;
 }
 
@@ -64,8 +65,9 @@ SpeedModel measure_speed(const std::vector<PlannedRun>& runs, int jobs, double l
   const auto start = std::chrono::steady_clock::now();
   std::vector<const PlannedRun*> sorted;
   for (const PlannedRun& run : runs) {
-    if (run.spec.accumulation * kStepsOfATiming * step_flops(run) / kAssumedFlopsPerSecond <
-        limit_seconds / 2) {
+    const double rate = run.spec.device == engine::DeviceKind::cuda ? kAssumedCudaFlopsPerSecond
+                                                                    : kAssumedFlopsPerSecond;
+    if (run.spec.accumulation * kStepsOfATiming * step_flops(run) / rate < limit_seconds / 2) {
       sorted.push_back(&run);
     }
   }

@@ -25,7 +25,7 @@ struct SpeedModel {
 };
 
 /// Times the smallest, a middle and the largest shape that fit `limit_seconds` in all, with `jobs`
-/// processes' worth of load simulated by as many threads. Only the CPU is timed.
+/// processes' worth of load simulated by as many threads.
 SpeedModel measure_speed(const std::vector<PlannedRun>& runs, int jobs, double limit_seconds);
 
 /// Time of the whole study when runs start in order on `jobs` workers.

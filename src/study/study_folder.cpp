@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "data/token_set.h"
+#include "engine/device.h"
 #include "study/token_store.h"
 
 namespace fathom::study {
@@ -31,11 +32,7 @@ void plan(Study& study) {
 }
 
 void require_device(const std::string& device) {
-  if (device == "cuda") {
-    throw DeviceError(
-        "device = \"cuda\": there is no CUDA module here; --set run.device=cpu "
-        "trains on the CPU");
-  }
+  if (device == "cuda") engine::cuda_module();  // DeviceError when there is no GPU
 }
 
 void make_directory(const fs::path& directory) {

@@ -119,6 +119,7 @@ train::RunSpec StudySpec::run_spec(const GridShape& shape, std::int64_t steps,
   TomlReader train_table = file.table("train");
   train::read_train_table(train_table, spec);
   spec.eval_tokens = corpus.eval_tokens;
+  if (device == "cuda") spec.device = engine::DeviceKind::cuda;
   return spec;
 }
 

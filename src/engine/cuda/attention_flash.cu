@@ -36,7 +36,7 @@ struct FlashScratch {
 bool takes_fused(const AttentionShape& s) {
   if (s.head_size > 64) return false;
   const int chosen = attention_tuning().backward;
-  if (chosen >= 0) return chosen == 1;
+  if (chosen >= 0) return chosen >= 1;
   return s.head_size > 16 && s.context > 64 && 2 * s.batch * s.key_heads >= flash::kFusedBlocks;
 }
 

@@ -112,23 +112,19 @@ __device__ __forceinline__ void load_queries(const FlashArgs& args, const Walk& 
   copy_async_4(numbers + threadIdx.x * 4, i < left ? from + i : from, i < left);
 }
 
-/// s^T and dp^T of 64 keys and 64 queries, in two groups of products. (k in registers spares the
-/// shared memory; for v there are none left.)
-template <int KP>
-__device__ __forceinline__ void begin_scores(float (&s)[8][4], float (&dp)[8][4],
-                                             const LeftOperand<KP, 1>& k, std::uint32_t v,
-                                             std::uint32_t q) {
-  const std::uint64_t values = describe<KP * 2>(v), queries = describe<KP * 2>(q);
-  const std::uint64_t slopes = describe<KP * 2>(q + Memory<KP>::kTileBytes);
+/// c[64 x 64] = rows[64 x KP] tile[64 x KP]^T, one group; `rows` also lie in `held` if HELD.
+template <int KP, bool HELD>
+__device__ __forceinline__ void begin_scores(float (&c)[8][4], const LeftOperand<KP, 1>& held,
+                                             std::uint32_t rows, std::uint32_t tile) {
+  const std::uint64_t left = describe<KP * 2>(rows), right = describe<KP * 2>(tile);
   begin_products();
 #pragma unroll
   for (int kk = 0; kk < KP / 16; ++kk) {
-    multiply_registers<64, false>(s, k.r[0][kk], queries + kk * 2, kk > 0);
-  }
-  commit_products();
-#pragma unroll
-  for (int kk = 0; kk < KP / 16; ++kk) {
-    multiply_tiles<64, false>(dp, values + kk * 2, slopes + kk * 2, kk > 0);
+    if constexpr (HELD) {
+      multiply_registers<64, false>(c, held.r[0][kk], right + kk * 2, kk > 0);
+    } else {
+      multiply_tiles<64, false>(c, left + kk * 2, right + kk * 2, kk > 0);
+    }
   }
   commit_products();
 }
@@ -280,7 +276,8 @@ __device__ __forceinline__ void clear(float (&c)[N][4]) {
   }
 }
 
-template <int KP>
+/// HELD of the key operands (k, then v) stay in registers: less to read from shared memory.
+template <int KP, int HELD>
 __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args) {
 #if FATHOM_WGMMA
   using M = Memory<KP>;
@@ -288,7 +285,7 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
   const std::uint32_t base = shared_address(memory);
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = threadIdx.x >> 7;
   const int items = args.batch * args.key_heads;
-  LeftOperand<KP, 1> k;
+  LeftOperand<KP, 1> k, v;
   float dk[KP / 8][4], dv[KP / 8][4], dq[KP / 8][4];
 
   Walk next{static_cast<int>(blockIdx.x), 0, 0, 0};
@@ -304,7 +301,7 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
     const bool pending = !new_keys;  // the dq product of the tile before
     const std::uint32_t buffer = step & 1;
     const std::uint32_t keys = base + key_buffer * 2 * M::kTileBytes;
-    const std::uint32_t v = keys + M::kTileBytes + group * kHalf * KP * 2;
+    const std::uint32_t k_rows = keys + group * kHalf * KP * 2, v_rows = k_rows + M::kTileBytes;
     const std::uint32_t q = base + M::kQueries + buffer * 2 * M::kTileBytes;
     const std::uint32_t dy = q + M::kTileBytes;
     const std::uint32_t ds = base + M::kSlopes + buffer * 2 * M::kSlopeHalf;
@@ -316,12 +313,14 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
     publish_shared();
     __syncthreads();  // this tile has arrived, ds^T of the last is whole, its buffers are free
     if (new_keys) {
-      k.load(keys + warp * 16 * KP * 2, lane);
+      if (HELD > 0) k.load(keys + warp * 16 * KP * 2, lane);
+      if (HELD > 1) v.load(keys + M::kTileBytes + warp * 16 * KP * 2, lane);
       clear(dk);
       clear(dv);
     }
     float s[2][8][4], dp[2][8][4];  // of the two halves: new registers at every step
-    begin_scores<KP>(s[0], dp[0], k, v, q);
+    begin_scores<KP, (HELD > 0)>(s[0], k, k_rows, q);
+    begin_scores<KP, (HELD > 1)>(dp[0], v, v_rows, dy);
     if (pending) {
       const std::uint32_t other = base + M::kSlopes + (buffer ^ 1) * 2 * M::kSlopeHalf;
       begin_dq<KP>(dq, other + group * M::kSlopeHalf, keys);
@@ -352,7 +351,10 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
 #pragma unroll
       for (int kk = 0; kk < 4; ++kk) pack_columns(d[kk], dp[half], kk);
       begin_sums<KP>(dk, d, q + half * kHalf * KP * 2);
-      if (half == 0) begin_scores<KP>(s[1], dp[1], k, v, q + kHalf * KP * 2);
+      if (half == 0) {
+        begin_scores<KP, (HELD > 0)>(s[1], k, k_rows, q + kHalf * KP * 2);
+        begin_scores<KP, (HELD > 1)>(dp[1], v, v_rows, dy + kHalf * KP * 2);
+      }
 #pragma unroll
       for (int kk = 0; kk < 4; ++kk) {
         store_matrices((ds_rows ^ (kk << 5)) + half * M::kSlopeHalf, d[kk]);
@@ -430,25 +432,32 @@ void check_launch() {
   }
 }
 
-template <int KP>
+template <int KP, int HELD>
 void launch(FlashArgs args, cudaStream_t stream) {
   const std::int64_t queries = static_cast<std::int64_t>(args.batch) * args.heads * args.context;
   const int each = 256 / (KP / 8);
   delta_kernel<KP><<<static_cast<unsigned>((queries + each - 1) / each), 256, 0, stream>>>(args);
   check_launch();
   args.tiles = (args.context + kTile - 1) / kTile;
-  cudaFuncSetAttribute(fused_kernel<KP>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  cudaFuncSetAttribute(fused_kernel<KP, HELD>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        Memory<KP>::kBytes);
   const int blocks = std::min(args.batch * args.key_heads, kFusedBlocks);
-  fused_kernel<KP><<<blocks, kThreads, Memory<KP>::kBytes, stream>>>(args);
+  fused_kernel<KP, HELD><<<blocks, kThreads, Memory<KP>::kBytes, stream>>>(args);
   check_launch();
 }
 
 }  // namespace
 
 void launch_backward_fused(const FlashArgs& args, cudaStream_t stream) {
-  if (args.head_size <= 32) return launch<32>(args, stream);
-  launch<64>(args, stream);
+  const int chosen = attention_tuning().backward;
+  if (args.head_size <= 32) {
+    if (chosen == 1) return launch<32, 0>(args, stream);
+    if (chosen == 2) return launch<32, 1>(args, stream);
+    return launch<32, 2>(args, stream);
+  }
+  if (chosen == 1) return launch<64, 0>(args, stream);
+  if (chosen == 3) return launch<64, 2>(args, stream);
+  launch<64, 1>(args, stream);
 }
 
 }  // namespace fathom::engine::cuda::flash
