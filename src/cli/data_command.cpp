@@ -234,7 +234,7 @@ void run_sample(Session& session, const SampleOptions& options) {
 }
 
 void add_prepare_options(CommandTree& tree, CLI::App& command, PrepareOptions& options) {
-  command.add_option("CORPUS", options.corpus, "A file, a folder, - for standard input, or sotu")
+  command.add_option("CORPUS,--corpus", options.corpus, "A file, a folder, - for standard input, or sotu")
       ->required();
   command.add_option("-o,--output", options.output, "The folder to write")
       ->required()

@@ -8,10 +8,12 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "core/error.h"
 #include "core/table.h"
 #include "core/units.h"
 #include "engine/cpu/cpu_features.h"
 #include "engine/cpu/peak.h"
+#include "engine/device.h"
 
 namespace fathom {
 namespace {
@@ -21,7 +23,24 @@ struct Findings {
   std::string kernels, dnnl;
   bool bf16;
   double f32_one, f32_all, bf16_one, bf16_all, bandwidth;
+  std::string gpu;  // its name, or why there is none
+  double gpu_bf16 = 0, gpu_f32 = 0, gpu_bandwidth = 0;
 };
+
+void examine_gpu(Findings& found) {
+  using namespace engine;
+  try {
+    const CudaModule& cuda = cuda_module();
+    const CudaDevice device = cuda.describe(0);
+    found.gpu =
+        fmt::format("{}, {}", device.name, format_bytes(static_cast<double>(device.total_bytes)));
+    found.gpu_bf16 = cuda.measure_product_flops(0, DType::bf16);
+    found.gpu_f32 = cuda.measure_product_flops(0, DType::f32);
+    found.gpu_bandwidth = cuda.measure_memory_bandwidth(0);
+  } catch (const DeviceError& error) {
+    found.gpu = error.what();
+  }
+}
 
 Findings examine() {
   using namespace engine;
@@ -38,6 +57,7 @@ Findings examine() {
     found.bf16_all = measure_product_flops(found.cores, DType::bf16);
   }
   found.bandwidth = measure_memory_bandwidth(found.cores);
+  examine_gpu(found);
   return found;
 }
 
@@ -52,6 +72,11 @@ Json to_json(const Findings& found) {
   document["bf16_flops_1_thread"] = found.bf16 ? Json(found.bf16_one) : Json(nullptr);
   document["bf16_flops_all_threads"] = found.bf16 ? Json(found.bf16_all) : Json(nullptr);
   document["memory_bytes_per_second"] = found.bandwidth;
+  document["gpu"] = found.gpu;
+  const bool gpu = found.gpu_bf16 > 0;
+  document["gpu_bf16_flops"] = gpu ? Json(found.gpu_bf16) : Json(nullptr);
+  document["gpu_f32_flops"] = gpu ? Json(found.gpu_f32) : Json(nullptr);
+  document["gpu_memory_bytes_per_second"] = gpu ? Json(found.gpu_bandwidth) : Json(nullptr);
   return document;
 }
 
@@ -69,6 +94,12 @@ void print_text(Session& session, const Findings& found) {
     table.add_row({"bf16 product, all cores", gflops(found.bf16_all)});
   }
   table.add_row({"memory, all cores", format_bytes(found.bandwidth) + "/s"});
+  table.add_row({"GPU", found.gpu});
+  if (found.gpu_bf16 > 0) {
+    table.add_row({"GPU product, bf16", fmt::format("{:.0f} TFLOP/s", found.gpu_bf16 / 1e12)});
+    table.add_row({"GPU product, f32", fmt::format("{:.0f} TFLOP/s", found.gpu_f32 / 1e12)});
+    table.add_row({"GPU memory", format_bytes(found.gpu_bandwidth) + "/s"});
+  }
   session.out << session.terminal.accent("fathom doctor") << "\n\n"
               << table.render(session.terminal);
 }

@@ -46,6 +46,9 @@ std::string fit_of(const fs::path& study) {
 fs::path document_path(const std::string& source) {
   if (!fs::is_directory(source)) return source;
   const fs::path document = fs::path(source) / "report.json";
+  const bool is_study =
+      fs::exists(fs::path(source) / "study.toml") || fs::exists(fs::path(source) / "runs");
+  if (!is_study && fs::exists(document)) return document;
   write_file_atomically(document, study::report_data(source, fit_of(source)));
   return document;
 }

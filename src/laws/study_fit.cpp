@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "core/error.h"
 #include "laws/design_check.h"
@@ -185,7 +186,13 @@ void fit_joint_forms(std::span<const RunPoint> points, const DesignCheck& design
 
 }  // namespace
 
-StudyFit fit_study(std::span<const RunPoint> points, const FitOptions& options) {
+StudyFit fit_study(std::span<const RunPoint> given, const FitOptions& options) {
+  // One order for all: the bootstrap's draws must not depend on how the runs were listed.
+  std::vector<RunPoint> points(given.begin(), given.end());
+  std::sort(points.begin(), points.end(), [](const RunPoint& a, const RunPoint& b) {
+    return std::tie(a.layers, a.width, a.params, a.tokens, a.seed, a.loss, a.id) <
+           std::tie(b.layers, b.width, b.params, b.tokens, b.seed, b.loss, b.id);
+  });
   check_points(points);
   StudyFit fit;
   describe(points, fit);

@@ -91,7 +91,10 @@ void add_folders(const fs::path& directory, const std::unordered_set<std::string
 std::vector<RunRow> collect_rows(const Study& study) {
   std::vector<RunRow> rows;
   std::unordered_set<std::string> known;
+  // Without the tokens planned runs have no names; the folders then tell which there are.
+  const bool named = study.has_tokens || run_folders(study.directory).empty();
   for (const PlannedRun& run : study.runs) {
+    if (!named) break;
     rows.push_back(
         row_of(run, run.id.empty() ? RunState{} : read_run_state(study.run_folder(run.id))));
     if (!run.id.empty()) known.insert(run.id);

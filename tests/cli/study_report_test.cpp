@@ -42,7 +42,7 @@ TEST(StudyReport, SaysWhatIsWrongInOneLine) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   };
   refused(folder / "missing.json", "missing.json");
-  refused(folder.path(), "holds no report.json");
+  refused(folder.path(), "no study here");
   refused(folder.write("broken.json", "{\"schema\": \"fath"), "broken.json");
   refused(folder.write("other.json", R"({"schema":"fathom.plan/1"})"), "fathom.plan/1");
   EXPECT_FALSE(std::filesystem::exists(folder / "other.html"));

@@ -32,9 +32,17 @@ struct FlashScratch {
   std::size_t bytes;
 };
 
+/// Warpgroup products exist on Hopper alone (compute capability 9.0).
+bool has_warpgroup_products() {
+  int device = 0, major = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  return major == 9;
+}
+
 /// The fused adjoint wins as soon as its blocks, one a sequence and key head, fill the GPU.
 bool takes_fused(const AttentionShape& s) {
-  if (s.head_size > 64) return false;
+  if (s.head_size > 64 || !has_warpgroup_products()) return false;
   const int chosen = attention_tuning().backward;
   if (chosen >= 0) return chosen >= 1;
   return s.head_size > 16 && s.context > 64 && 2 * s.batch * s.key_heads >= flash::kFusedBlocks;

@@ -455,9 +455,9 @@ void launch_backward_fused(const FlashArgs& args, cudaStream_t stream) {
     if (chosen == 2) return launch<32, 1>(args, stream);
     return launch<32, 2>(args, stream);
   }
-  if (chosen == 1) return launch<64, 0>(args, stream);
+  if (chosen == 2) return launch<64, 1>(args, stream);
   if (chosen == 3) return launch<64, 2>(args, stream);
-  launch<64, 1>(args, stream);
+  launch<64, 0>(args, stream);
 }
 
 }  // namespace fathom::engine::cuda::flash
