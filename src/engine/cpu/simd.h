@@ -159,7 +159,8 @@ static inline Vec exp(Vec x) {
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
   // The low bits of `shifted` are n, those of `magic` are zero.
-  const Vec value = (Vec)((VecI)p + ((VecI)shifted << 23));
+  // Unsigned: what lies below -87.3 wraps around and is replaced.
+  const Vec value = (Vec)((VecU)p + ((VecU)shifted << 23));
   return select(x < splat(-87.3f), Vec{}, value);
 }
 
