@@ -194,17 +194,13 @@ void CudaExecutor::write(TensorId id, std::span<const float> values) {
   select();
   const Tensor& tensor = plan_.tensor(id);
   require(tensor.size() == static_cast<std::int64_t>(values.size()), "write: sizes differ");
-  wait();
   if (tensor.dtype == DType::f32) {
-    check(cudaMemcpy(address(id), values.data(), values.size_bytes(), cudaMemcpyHostToDevice),
-          "writing values");
-    return;
+    return send(address(id), values.data(), values.size_bytes());
   }
   require(tensor.dtype == DType::bf16, "write: floats for a tensor of integers");
   std::vector<std::uint16_t> halves(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) halves[i] = to_bf16(values[i]);
-  check(cudaMemcpy(address(id), halves.data(), halves.size() * 2, cudaMemcpyHostToDevice),
-        "writing values");
+  send(address(id), halves.data(), halves.size() * 2);
 }
 
 void CudaExecutor::write_tokens(TensorId id, std::span<const std::int32_t> values) {
@@ -212,9 +208,14 @@ void CudaExecutor::write_tokens(TensorId id, std::span<const std::int32_t> value
   const Tensor& tensor = plan_.tensor(id);
   require(tensor.dtype == DType::i32, "write: integers for a tensor of floats");
   require(tensor.size() == static_cast<std::int64_t>(values.size()), "write: sizes differ");
+  send(address(id), values.data(), values.size_bytes());
+}
+
+// On our own stream: a plain cudaMemcpy from pageable memory may return before its last bytes have
+// reached the device, and a stream that does not block would not wait for them.
+void CudaExecutor::send(void* to, const void* from, std::size_t bytes) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "sending values");
   wait();
-  check(cudaMemcpy(address(id), values.data(), values.size_bytes(), cudaMemcpyHostToDevice),
-        "writing tokens");
 }
 
 void CudaExecutor::read(TensorId id, std::span<float> values) const {
@@ -314,8 +315,8 @@ bool CudaExecutor::hold_text(std::span<const std::byte> text, int bytes_per_toke
   wait();
   text_ = Block(static_cast<std::int64_t>(text.size()));
   bytes_per_token_ = bytes_per_token;
-  check(cudaMemcpy(text_.data(), text.data(), text.size(), cudaMemcpyHostToDevice),
-        "sending the text");
+  check(cudaDeviceSynchronize(), "clearing memory");
+  send(text_.data(), text.data(), text.size());
   return true;
 }
 

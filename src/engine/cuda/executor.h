@@ -59,6 +59,7 @@ class CudaExecutor : public Executor {
   void bind_programs();
   void copy_biases();
   TensorId late_bias(TensorId u) const;
+  void send(void* to, const void* from, std::size_t bytes);
   Slot& next_slot();
   void send_scalars(const StepScalars& scalars);
   void capture(BoundProgram& program);
