@@ -125,11 +125,17 @@ Transition find_transition(const CurveFamily& curves, std::size_t s, std::size_t
   } else if (first_deep) {
     transition.status = TransitionStatus::below_grid;
     transition.high = std::exp(decided.sizes[*first_deep]);
-    transition.note = "the deeper network already wins; smaller sizes would show where it starts";
+    transition.note = gain(curves, s, d, low) < 0
+                          ? "the shallower network is ahead at the smallest sizes, within the noise"
+                          : "the deeper network already wins; smaller sizes would show where it "
+                            "starts";
   } else if (last_shallow) {
     transition.status = TransitionStatus::above_grid;
     transition.low = std::exp(decided.sizes[*last_shallow]);
-    transition.note = "the shallower network still wins; larger sizes would show where it stops";
+    transition.note = gain(curves, s, d, high) > 0
+                          ? "the deeper network is ahead at the largest sizes, within the noise"
+                          : "the shallower network still wins; larger sizes would show where it "
+                            "stops";
   } else {
     transition.note = "the difference is within the noise at every common size";
   }

@@ -161,6 +161,26 @@ TEST(StudyFit, TransitionsOutsideTheGridBecomeBounds) {
   EXPECT_FALSE(fit.law);
 }
 
+// Noise that hides the deeper network's lead: the bound stays, but nobody "still wins".
+TEST(StudyFit, NotesOfBoundsFollowTheCurves) {
+  PlantedTransitions planted;
+  planted.depths = {2, 6};
+  planted.noise = 0.02;
+  int ahead = 0;
+  for (std::uint64_t draw = 1; draw <= 40; ++draw) {
+    const StudyFit fit = fit_study(planted.draw(draw), quick());
+    ASSERT_EQ(fit.transitions.size(), 1u);
+    if (fit.transitions[0].status != TransitionStatus::above_grid) continue;
+    // Both curves end at the largest size of their depth, about the same.
+    const double lead = fit.curves[0].points.back().loss - fit.curves[1].points.back().loss;
+    if (std::fabs(lead) < 0.01) continue;
+    const bool said = fit.transitions[0].note.find("deeper network is ahead") != std::string::npos;
+    EXPECT_EQ(said, lead > 0) << fit.transitions[0].note;
+    ahead += said;
+  }
+  EXPECT_GT(ahead, 0);
+}
+
 TEST(StudyFit, PureNoiseIsUnclear) {
   PlantedTransitions planted;
   planted.gain = 0;
