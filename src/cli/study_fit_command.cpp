@@ -36,9 +36,12 @@ PointSelection selection_of(const Options& options) {
   for (const std::string& condition : options.where) {
     const std::size_t equals = condition.find('=');
     if (equals == std::string::npos) {
-      throw ConfigError(fmt::format("--where '{}' must look like COLUMN=VALUE", condition));
+      throw ConfigError(
+          fmt::format("--where '{}' must look like COLUMN=VALUE or COLUMN!=VALUE", condition));
     }
-    selection.where.emplace_back(condition.substr(0, equals), condition.substr(equals + 1));
+    const bool differs = equals > 0 && condition[equals - 1] == '!';
+    selection.where.push_back({condition.substr(0, differs ? equals - 1 : equals),
+                               condition.substr(equals + 1), !differs});
   }
   return selection;
 }
@@ -112,8 +115,9 @@ void run_fit(const Options& options, Session& session) {
     fit_options.holdout_tokens_above = parse_count(options.holdout_above, "--holdout-above");
   }
   const StudyFit fit = fit_study(points, fit_options);
-  // A study keeps its law beside its runs, where `plan --law study:DIR` looks for it.
-  const bool is_study = std::filesystem::is_directory(options.path);
+  // A study keeps its law beside its runs, where `plan --law study:DIR` looks for it; a law of some
+  // of its runs is another thing.
+  const bool is_study = std::filesystem::is_directory(options.path) && options.where.empty();
   const std::string save = options.save.empty() && is_study
                                ? (std::filesystem::path(options.path) / "law.json").string()
                                : options.save;
@@ -155,7 +159,9 @@ void add_study_fit(CommandTree& tree, CLI::App& study) {
          "rows of a wider table, for a script"}}},
       [options](Session& session) { run_fit(*options, session); });
   command.add_option("PATH", options->path, "Study folder or CSV of runs")->required();
-  command.add_option("--where", options->where, "Only rows with this value (may be repeated)")
+  command
+      .add_option("--where", options->where,
+                  "Only rows with this value; COLUMN!=VALUE: only the others (may be repeated)")
       ->type_name("COLUMN=VALUE");
   command.add_option("--params-column", options->params_column, "Column that counts parameters")
       ->type_name("COLUMN");

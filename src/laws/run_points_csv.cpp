@@ -49,7 +49,7 @@ std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
   for (std::size_t row = 0; row < table.size(); ++row) {
     const bool wanted =
         std::all_of(selection.where.begin(), selection.where.end(), [&](const auto& condition) {
-          return table.cell(row, condition.first) == condition.second;
+          return (table.cell(row, condition.column) == condition.value) == condition.equal;
         });
     if (!wanted) continue;
     const auto positive = [&](const std::string& column) {

@@ -12,10 +12,15 @@
 
 namespace fathom::laws {
 
+struct RowCondition {
+  std::string column, value;
+  bool equal = true;  // false: every other value
+};
+
 /// Which rows and which count to take from a wider table.
 struct PointSelection {
-  std::vector<std::pair<std::string, std::string>> where;  // column, value: all must hold
-  std::string params_column;                               // "": params or nonembedding_params
+  std::vector<RowCondition> where;  // all must hold
+  std::string params_column;        // "": params or nonembedding_params
 };
 
 /// A CSV file, or a folder with `points.csv` in it. DataError names the row and what is wrong.

@@ -72,6 +72,15 @@ TEST(StudyFitCommand, JsonCarriesEveryPromisedField) {
   const CommandResult text = run_command({"study", "fit", folder.path().string()});
   EXPECT_NE(text.out.find("4 over 2"), std::string::npos);
   EXPECT_NE(text.out.find("Levine 2020"), std::string::npos);
+
+  // Some of the runs: another law, which does not replace the study's.
+  std::filesystem::remove(law);
+  const CommandResult some =
+      run_command({"study", "fit", folder.path().string(), "--where", "layers!=4"});
+  EXPECT_EQ(some.code, 0) << some.err;
+  EXPECT_EQ(some.out.find("4 over 2"), std::string::npos);
+  EXPECT_NE(some.out.find("over 2"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(law));
 }
 
 TEST(StudyFitCommand, SaysWhatIsWrong) {

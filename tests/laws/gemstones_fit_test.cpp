@@ -28,8 +28,8 @@ std::vector<RunPoint> rows_of(const std::string& set, const std::string& params)
   const bool cool = set == "cool_end";
   const bool ablation = set == "lr_ablation_hot";
   PointSelection selection{{{"phase", cool ? "cooldown" : "stable"}}, params};
-  if (!cool) selection.where.emplace_back("lr_variant", ablation ? "ablation" : "main");
-  if (set.ends_with("512x")) selection.where.emplace_back("width", "512");
+  if (!cool) selection.where.push_back({"lr_variant", ablation ? "ablation" : "main"});
+  if (set.ends_with("512x")) selection.where.push_back({"width", "512"});
   std::vector<RunPoint> points = read_run_points(data_file("gemstones.csv"), selection);
   constexpr double kBatchTokens = 4194304;
   if (set == "hot") {
