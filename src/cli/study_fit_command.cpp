@@ -137,7 +137,7 @@ void run_fit(const Options& options, Session& session) {
   print_law(session, fit);
   print_joint(session, fit);
   for (const std::string& warning : fit.warnings) session.out << "\n  ! " << warning << "\n";
-  session.out << "\n  " << fit.verdict << "\n";
+  session.out << "\n  " << join(fit.answer, " ") << "\n";
 }
 
 }  // namespace

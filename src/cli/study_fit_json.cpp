@@ -1,5 +1,7 @@
 #include "cli/study_fit_json.h"
 
+#include "core/text.h"
+
 namespace fathom {
 namespace {
 
@@ -87,7 +89,8 @@ Json joint_json(const JointFit& joint) {
 
 Json study_fit_json(const StudyFit& fit) {
   Json json = json_document("study-fit");
-  json["verdict"] = fit.verdict;
+  json["answer"] = fit.answer;
+  json["verdict"] = join(fit.answer, " ");
   json["warnings"] = fit.warnings;
   json["runs"] = fit.runs;
   json["runs_compared"] = fit.runs_compared;

@@ -204,7 +204,7 @@ StudyFit fit_study(std::span<const RunPoint> given, const FitOptions& options) {
   check_tokens(compared, fit);
   if (design.depths >= 2) fit_transitions(compared, options, fit);
   fit_joint_forms(points, design, options, fit);
-  fit.verdict = study_verdict(fit);
+  fit.answer = study_answer(fit);
   return fit;
 }
 

@@ -62,7 +62,7 @@ struct StudyFit {
   std::optional<JointFit> joint;               // the preferred form
   std::vector<JointFit> forms;                 // every form that was fitted
   std::vector<std::string> warnings;
-  std::string verdict;
+  std::vector<std::string> answer;  // laws/study_verdict.h
 };
 
 /// Never throws for a poor design: that is what warnings are for. ConfigError when a run is not a

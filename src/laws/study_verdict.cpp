@@ -77,8 +77,8 @@ std::string joint_sentence(const StudyFit& fit) {
 
 }  // namespace
 
-std::string study_verdict(const StudyFit& fit) {
-  return transition_sentence(fit) + " " + law_sentence(fit) + " " + joint_sentence(fit);
+std::vector<std::string> study_answer(const StudyFit& fit) {
+  return {transition_sentence(fit), law_sentence(fit), joint_sentence(fit)};
 }
 
 }  // namespace fathom::laws

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "laws/study_fit.h"
 
 namespace fathom::laws {
 
 /// What crosses where; the law and how it stands to the published one; what the joint law adds.
-std::string study_verdict(const StudyFit& fit);
+std::vector<std::string> study_answer(const StudyFit& fit);
 
 }  // namespace fathom::laws

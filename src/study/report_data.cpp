@@ -116,48 +116,10 @@ std::string state_sentence(const std::vector<RunRow>& rows) {
       done, rows.size(), best->loss, best->layers, best->width, format_count(best->params));
 }
 
-std::string transition_sentence(const Json& fit) {
-  std::vector<std::string> seen;
-  for (const Json& t : fit.value("transitions", Json::array())) {
-    if (!t.value("params", Json()).is_number()) continue;
-    std::string text = fmt::format("{} layers overtake {} at {} parameters", t.value("deep", 0),
-                                   t.value("shallow", 0), format_count(t["params"].get<double>()));
-    if (t.value("low", Json()).is_number() && t.value("high", Json()).is_number()) {
-      text += fmt::format(" ({} to {})", format_count(t["low"].get<double>()),
-                          format_count(t["high"].get<double>()));
-    }
-    seen.push_back(text);
-  }
-  if (seen.empty()) return "No transition between depths lies inside the grid.";
-  std::string sentence = "Seen inside the grid: ";
-  for (std::size_t i = 0; i < seen.size(); ++i) sentence += (i > 0 ? "; " : "") + seen[i];
-  return sentence + ".";
-}
-
-std::string law_sentence(const Json& fit) {
-  const Json law = fit.value("law", Json());
-  if (!law.is_object() || !law.value("b", Json()).is_number()) {
-    return fmt::format(
-        "No law of width against depth could be fitted; the published one is ln d = {} + {} L.",
-        kPublishedA, kPublishedB);
-  }
-  const auto error = [&](const char* key) {
-    return law.value(key, Json()).is_number() ? fmt::format(" ± {:.4f}", law[key].get<double>())
-                                              : std::string();
-  };
-  return fmt::format(
-      "The fitted law is ln d = {:.3f}{} + ({:.4f}{}) L; the published one has {} and {}.",
-      law.value("a", NAN), error("a_error"), law.value("b", NAN), error("b_error"), kPublishedA,
-      kPublishedB);
-}
-
+/// The fit's own sentences; before there is a fit, how far the runs are.
 Json answer(const Json& fit, const std::vector<RunRow>& rows) {
-  if (!fit.is_object()) {
-    return {state_sentence(rows), "Nothing was fitted to them yet.", law_sentence(Json::object())};
-  }
-  const std::string verdict = fit.value("verdict", "");
-  return {verdict.empty() ? state_sentence(rows) : verdict, transition_sentence(fit),
-          law_sentence(fit)};
+  if (fit.is_object() && fit.contains("answer")) return fit["answer"];
+  return {state_sentence(rows), "Nothing was fitted to them yet."};
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ function fit_lead(model: Model): string {
   const { study } = model;
   if (!study.has_fit)
     return 'No law has been fitted to these runs. The published law is drawn for comparison.';
-  return study.verdict || 'The fit came without a verdict.';
+  return study.answer[1] || study.verdict || 'The fit came without a verdict.';
 }
 
 function budget_note(model: Model): string {
