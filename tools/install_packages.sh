@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Installs the Debian packages of packages/debian.txt that are missing, then the default corpus; does
-# nothing when all is there. A node and npm from elsewhere on the PATH are good enough.
+# Installs the Debian packages of packages/debian.txt that are missing (with the argument `tests` also
+# those of packages/debian-tests.txt), then the default corpus; does nothing when all is there. A node
+# and npm from elsewhere on the PATH are good enough.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+lists=(packages/debian.txt)
+[[ ${1:-} == tests ]] && lists+=(packages/debian-tests.txt)
 
 missing=()
 while read -r package; do
@@ -10,7 +13,7 @@ while read -r package; do
   [[ $package == npm ]] && command -v npm >/dev/null && continue
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
     missing+=("$package")
-done < <(grep -v '^#' packages/debian.txt)
+done < <(grep -hv '^#' "${lists[@]}")
 ((${#missing[@]} == 0)) && exec tools/install_corpora.sh
 
 as_root=()
