@@ -1,12 +1,10 @@
 // fathom train: one model from a spec file, to a run directory.
 #include <fmt/format.h>
-#include <signal.h>
-
-#include <atomic>
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "cli/stop_signals.h"
 #include "core/error.h"
 #include "core/progress.h"
 #include "core/table.h"
@@ -27,30 +25,6 @@ struct Options {
   bool coordinate_check = false;
   std::string widths = "64,128,256,512", depths = "2,4,8,16,32";
   std::int64_t coordinate_steps = 10;
-};
-
-std::atomic<bool> interrupted{false};
-
-/// The first interrupt or termination asks for a checkpoint; the default action comes back for a
-/// second one.
-class StopOnSignal {
- public:
-  StopOnSignal() {
-    interrupted = false;
-    struct sigaction action {};
-    action.sa_handler = [](int) { interrupted = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &old_interrupt_);
-    sigaction(SIGTERM, &action, &old_terminate_);
-  }
-  ~StopOnSignal() {
-    sigaction(SIGINT, &old_interrupt_, nullptr);
-    sigaction(SIGTERM, &old_terminate_, nullptr);
-  }
-
- private:
-  struct sigaction old_interrupt_ {
-  }, old_terminate_{};
 };
 
 Json to_json(const train::RunRecord& record, const std::filesystem::path& directory) {
@@ -184,8 +158,8 @@ void run_train(const Options& options, Session& session) {
     line.note(fmt::format("step {}  held-out loss {:.4f}  {:.4f} bits per byte", step,
                           evaluation.loss, evaluation.bits_per_byte));
   };
-  run.stop = [] { return interrupted.load(); };
-  const StopOnSignal signals;
+  run.stop = [] { return StopSignals::came(); };
+  const StopSignals signals;
   const train::RunRecord record = train::run_training(spec, tokens, run);
   line.clear();
   if (options.json) {
