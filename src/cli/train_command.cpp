@@ -53,9 +53,7 @@ void print_text(Session& session, const train::RunRecord& record,
                              format_seconds(record.seconds));
   if (record.outcome == train::Outcome::diverged) {
     session.out << "  the loss left all bounds: a smaller learning rate or more warm-up may help\n";
-  } else if (record.outcome == train::Outcome::interrupted) {
-    session.out << "  stopped with a checkpoint; --resume goes on\n";
-  } else {
+  } else if (record.outcome != train::Outcome::interrupted) {
     session.out << fmt::format("  held-out loss {:.4f} nats a token, {:.4f} bits per byte\n",
                                record.final_loss, record.final_bits_per_byte);
   }
@@ -166,6 +164,9 @@ void run_train(const Options& options, Session& session) {
     print_json(session, to_json(record, run.directory));
   } else {
     print_text(session, record, run.directory);
+  }
+  if (record.outcome == train::Outcome::interrupted) {
+    throw StoppedError("stopped with a checkpoint; the same command with --resume goes on");
   }
 }
 
