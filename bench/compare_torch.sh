@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Training steps on one GPU beside PyTorch's, in one go, as a table of ratios:
 #   bench/compare_torch.sh [SHAPES] [CONTEXT] [FATHOM] [MODES]
-# 65,536 tokens a step, vocabulary 2048, head size 64, bf16. PyTorch's best mode counts.
+# 65,536 tokens a step, vocabulary 2048, head size 64, bf16. PyTorch's best mode counts. With
+# TOGETHER=1 its shapes compile side by side (and start later for it) but are timed one by one.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 shapes=${1:-6x128,6x256,12x256,12x512,12x768,24x1024}
@@ -13,6 +14,18 @@ trap 'rm -rf "$work"' EXIT
 "$fathom" bench train --device cuda --precision bf16 --shapes "$shapes" --context "$context" \
   --batch $((65536 / context)) --vocab 2048 --head-size 64 --activation gelu_tanh --seconds 2 \
   --json > "$work/fathom.json"
+if [[ -n ${TOGETHER:-} ]]; then
+  IFS=, read -ra each <<< "$shapes"
+  for mode in $modes; do
+    mkdir "$work/$mode"
+    for shape in "${each[@]}"; do
+      python3 "$here/torch_gpu_step.py" "$shape" --context "$context" --mode "$mode" \
+        --company "$work/$mode" --of ${#each[@]} >> "$work/torch.jsonl" 2>> "$work/torch.log" &
+    done
+    wait
+  done
+  modes=
+fi
 for mode in $modes; do
   python3 "$here/torch_gpu_step.py" "$shapes" --context "$context" --mode "$mode" \
     >> "$work/torch.jsonl" 2> "$work/torch.log" || tail -3 "$work/torch.log" >&2

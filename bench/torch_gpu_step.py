@@ -8,14 +8,37 @@ whole model through torch.compile. One JSON line a shape: milliseconds of a step
 first steps were done, peak memory.
 
     torch_gpu_step.py 6x128,12x512 --context 1024 --mode reduce-overhead
+
+Compiling takes most of the time and one core each. With --company FOLDER --of N, N processes of one
+shape each compile side by side, wait for the last of them, and are timed one after the other.
 """
 import argparse
+import contextlib
+import fcntl
 import json
+import os
+import pathlib
 import time
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+
+
+@contextlib.contextmanager
+def turn(options):
+    """Alone on the GPU among the processes of the company."""
+    if not options.company:
+        yield
+        return
+    folder = pathlib.Path(options.company)
+    (folder / f"warm-{os.getpid()}").touch()
+    late = time.monotonic() + 240
+    while len(list(folder.glob("warm-*"))) < options.of and time.monotonic() < late:
+        time.sleep(0.2)
+    with open(folder / "turn", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 class Layer(nn.Module):
@@ -80,12 +103,13 @@ def measure(layers, width, options):
     torch.cuda.synchronize()
     warm = time.perf_counter() - start
     times = []
-    for _ in range(4):
-        before = time.perf_counter()
-        for _ in range(options.steps):
-            step()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - before) / options.steps)
+    with turn(options):
+        for _ in range(4):
+            before = time.perf_counter()
+            for _ in range(options.steps):
+                step()
+            torch.cuda.synchronize()
+            times.append((time.perf_counter() - before) / options.steps)
     return {"layers": layers, "width": width, "mode": options.mode, "context": options.context,
             "milliseconds": min(times) * 1e3, "warm_seconds": warm,
             "memory_bytes": torch.cuda.max_memory_allocated()}
@@ -100,6 +124,8 @@ def main():
     parser.add_argument("--head-size", type=int, default=64)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--mode", default="reduce-overhead")
+    parser.add_argument("--company", help="folder shared by the processes timed in turn")
+    parser.add_argument("--of", type=int, default=1)
     options = parser.parse_args()
     torch.set_float32_matmul_precision("high")
     for shape in options.shapes.split(","):
