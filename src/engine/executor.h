@@ -9,10 +9,25 @@
 #include <span>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "engine/step_plan.h"
 #include "engine/step_scalars.h"
 
 namespace fathom::engine {
+
+/// Initial values: normal numbers, element i from index i of a stream.
+struct NormalDraw {
+  RandomStream random;
+  double deviation = 1;
+  std::int64_t later_begin = -1;  // elements from here on have another deviation; -1: none has
+  double later_deviation = 1;
+
+  float value(std::int64_t i) const {
+    const bool later = later_begin >= 0 && i >= later_begin;
+    return static_cast<float>((later ? later_deviation : deviation) *
+                              random.normal(static_cast<std::uint64_t>(i)));
+  }
+};
 
 class Executor {
  public:
@@ -25,6 +40,9 @@ class Executor {
   virtual void write(TensorId id, std::span<const float> values) = 0;
   virtual void write_tokens(TensorId id, std::span<const std::int32_t> values) = 0;
   virtual void read(TensorId id, std::span<float> values) const = 0;
+  /// Fills an f32 tensor with exactly the values of NormalDraw::value, drawn where the tensor lies.
+  /// False when the executor leaves that to the host: then write().
+  virtual bool draw(TensorId /*id*/, const NormalDraw& /*draw*/) { return false; }
 
   /// Runs one program. On an asynchronous device this may return before it is done; read() waits.
   virtual void run(Program program, const StepScalars& scalars) = 0;

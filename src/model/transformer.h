@@ -62,9 +62,10 @@ struct Transformer {
 std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
                                                      const BuildOptions& options);
 
-/// Initial values: a pure function of (seed, parameter name, element), whatever the order.
+/// Initial values: a pure function of (seed, parameter name, element), whatever the order and the
+/// number of threads that draw them (0: as many as the machine has).
 std::vector<float> initial_values(const Transformer& model, const Parameter& parameter,
-                                  std::uint64_t seed);
+                                  std::uint64_t seed, unsigned threads = 0);
 void initialise(const Transformer& model, engine::Executor& executor, std::uint64_t seed);
 
 }  // namespace fathom::model

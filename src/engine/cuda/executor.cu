@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/cuda/draw.h"
 #include "engine/require.h"
 
 namespace fathom::engine::cuda {
@@ -235,6 +236,21 @@ void CudaExecutor::read(TensorId id, std::span<float> values) const {
         "reading values");
   wait();
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = from_bf16(halves[i]);
+}
+
+bool CudaExecutor::draw(TensorId id, const NormalDraw& draw) {
+  select();
+  const Tensor& tensor = plan_.tensor(id);
+  if (tensor.dtype != DType::f32) return false;
+  wait();
+  auto* values = static_cast<float*>(address(id));
+  const DrawResult drawn = draw_normal(draw, values, tensor.size());
+  for (const std::int64_t element : drawn.doubtful) {
+    const float value = draw.value(element);
+    check(cudaMemcpy(values + element, &value, sizeof value, cudaMemcpyHostToDevice),
+          "drawing values");
+  }
+  return drawn.complete;
 }
 
 CudaExecutor::Slot& CudaExecutor::next_slot() {

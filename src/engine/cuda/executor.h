@@ -37,6 +37,7 @@ class CudaExecutor : public Executor {
   void write(TensorId id, std::span<const float> values) override;
   void write_tokens(TensorId id, std::span<const std::int32_t> values) override;
   void read(TensorId id, std::span<float> values) const override;
+  bool draw(TensorId id, const NormalDraw& draw) override;
   void run(Program program, const StepScalars& scalars) override;
   void run_timed(Program program, const StepScalars& scalars,
                  const std::function<void(std::size_t, double)>& report) override;

@@ -34,7 +34,7 @@ struct CudaModule {
 };
 
 /// Raised when the table or any class that crosses the door changes.
-inline constexpr int kCudaModuleVersion = 1;
+inline constexpr int kCudaModuleVersion = 2;
 inline constexpr const char* kCudaModuleSymbol = "fathom_cuda_module";
 
 }  // namespace fathom::engine
