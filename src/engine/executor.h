@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -52,6 +53,18 @@ class Executor {
                          const std::function<void(std::size_t, double)>& /*report*/) {
     run(program, scalars);
   }
+  /// A tensor of one number, as it is when all work asked for so far is done. answer() waits for
+  /// that work, not for later work; questions are answered in their order, each once.
+  virtual void ask(TensorId id) {
+    float value = 0;
+    read(id, {&value, 1});
+    answers_.push_back(value);
+  }
+  virtual float answer() {
+    const float value = answers_.at(0);
+    answers_.pop_front();
+    return value;
+  }
   /// Returns when everything asked for is done.
   virtual void wait() const {}
 
@@ -66,6 +79,9 @@ class Executor {
 
   /// All memory this executor holds, scratch included.
   virtual std::int64_t bytes() const = 0;
+
+ private:
+  std::deque<float> answers_;
 };
 
 /// Reads a tensor of one number.

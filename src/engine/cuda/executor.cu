@@ -90,6 +90,12 @@ CudaExecutor::~CudaExecutor() {
     cudaEventDestroy(slot.free);
     cudaFreeHost(slot.memory);
   }
+  for (const std::deque<Answer>* answers : {&asked_, &unused_}) {
+    for (const Answer& answer : *answers) {
+      cudaEventDestroy(answer.known);
+      cudaFreeHost(answer.value);
+    }
+  }
   products_.reset();
   cudaStreamDestroy(stream_);
 }
@@ -357,6 +363,36 @@ void CudaExecutor::write_windows(TensorId inputs, TensorId targets,
                  reinterpret_cast<const std::uint64_t*>(starts_.data()), batch,
                  plan_.tensor(inputs).size() / batch, static_cast<std::int32_t*>(address(inputs)),
                  static_cast<std::int32_t*>(address(targets)), stream_);
+}
+
+void CudaExecutor::ask(TensorId id) {
+  select();
+  require(plan_.tensor(id).dtype == DType::f32 && plan_.tensor(id).size() == 1,
+          "ask: not one number");
+  if (unused_.empty()) {
+    Answer fresh;
+    void* memory = nullptr;
+    check(cudaMallocHost(&memory, sizeof(float)), "pinned memory");
+    fresh.value = static_cast<float*>(memory);
+    check(cudaEventCreateWithFlags(&fresh.known, cudaEventDisableTiming), "event");
+    unused_.push_back(fresh);
+  }
+  const Answer& next = unused_.front();
+  check(cudaMemcpyAsync(next.value, address(id), sizeof(float), cudaMemcpyDeviceToHost, stream_),
+        "reading a number");
+  check(cudaEventRecord(next.known, stream_), "event");
+  asked_.push_back(next);
+  unused_.pop_front();
+}
+
+float CudaExecutor::answer() {
+  select();
+  require(!asked_.empty(), "answer: nothing was asked");
+  const Answer first = asked_.front();
+  asked_.pop_front();
+  unused_.push_back(first);
+  check(cudaEventSynchronize(first.known), "running a step");
+  return *first.value;
 }
 
 void CudaExecutor::wait() const {

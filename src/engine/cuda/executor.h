@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <vector>
 
 #include "engine/cuda/cuda_ops.h"
@@ -44,6 +45,8 @@ class CudaExecutor : public Executor {
   bool hold_text(std::span<const std::byte> text, int bytes_per_token) override;
   void write_windows(TensorId inputs, TensorId targets,
                      std::span<const std::uint64_t> starts) override;
+  void ask(TensorId id) override;
+  float answer() override;
   void wait() const override;
   std::int64_t bytes() const override;
 
@@ -55,6 +58,10 @@ class CudaExecutor : public Executor {
     cudaGraphExec_t graph = nullptr;
   };
   struct Slot;  // pinned memory for the numbers of one step, and when it is free again
+  struct Answer {
+    float* value = nullptr;  // pinned
+    cudaEvent_t known = nullptr;
+  };
 
   void* address(TensorId id) const;
   void bind_programs();
@@ -79,6 +86,7 @@ class CudaExecutor : public Executor {
   std::array<BoundProgram, kProgramCount> programs_;
   std::vector<Slot> slots_;
   std::size_t next_slot_ = 0;
+  std::deque<Answer> asked_, unused_;
   float beta1_ = 0, beta2_ = 0;
 };
 
