@@ -244,6 +244,7 @@ std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
   auto model = std::make_unique<Transformer>();
   model->spec = spec;
   model->options = options;
+  model->plan.set_options({.remake_norms = options.gpu, .slack = options.gpu});
   Builder(*model).build();
   if (options.purpose == Purpose::training) {
     model->plan.set_adamw(static_cast<float>(options.optimiser.beta1),

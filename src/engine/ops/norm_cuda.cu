@@ -19,9 +19,11 @@ struct Forward {
 
 struct Backward {
   Operand dy, incoming, r, dx, d_branch;
+  Operand again;  // y, made again; or null
   const float* stats;
   const float* gain;
-  float* partial;  // [blocks, sums, width]: sums of dy h, of dy and of d_branch
+  const float* bias;  // only for y
+  float* partial;     // [blocks, sums, width]: sums of dy h, of dy and of d_branch
   std::int64_t rows, width;
   float stream_scale, branch_scale;
   bool rms, accumulate_dx, accumulate_branch;
@@ -116,8 +118,16 @@ __global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
       if (c >= a.width) continue;
       const Pack<4> gain = load<4>(a.gain + c);
 #pragma unroll
+      for (int j = 0; j < 4; ++j) h[k].v[j] = (h[k].v[j] - stats.x) * stats.y;
+      if (a.again && holds) {
+        Pack<4> y{};
+        if (a.bias != nullptr) y = load<4>(a.bias + c);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) y.v[j] = h[k].v[j] * gain.v[j] + y.v[j];
+        store<4>(a.again, base + c, y);
+      }
+#pragma unroll
       for (int j = 0; j < 4; ++j) {
-        h[k].v[j] = (h[k].v[j] - stats.x) * stats.y;
         sums[0][k].v[j] += g[k].v[j] * h[k].v[j];
         sums[1][k].v[j] += g[k].v[j];
         g[k].v[j] *= gain.v[j];
@@ -235,6 +245,9 @@ __global__ void backward_any_kernel(Backward a) {
     const float g = load<1>(a.dy, base + c).v[0] * a.gain[c];
     float dr = s * (g - mean_g - h * mean_gh);
     if (a.incoming) dr += load<1>(a.incoming, base + c).v[0];
+    if (a.again) {
+      store<1>(a.again, base + c, {h * a.gain[c] + (a.bias != nullptr ? a.bias[c] : 0.0f)});
+    }
     if (a.d_branch) put<1>(a.d_branch, base + c, {a.branch_scale * dr}, a.accumulate_branch);
     if (a.dx) put<1>(a.dx, base + c, {a.stream_scale * dr}, a.accumulate_dx);
   }
@@ -346,8 +359,10 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
                       context.operand(op.r),
                       context.operand(op.dx),
                       context.operand(op.d_branch),
+                      context.operand(op.y_again),
                       context.floats(op.stats),
                       context.floats(op.gain),
+                      context.floats(op.bias),
                       nullptr,
                       r.rows,
                       r.cols,
