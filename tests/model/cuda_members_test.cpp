@@ -10,6 +10,7 @@
 #include "engine/ref/ref_executor.h"
 #include "model/spec_toml.h"
 #include "model/transformer.h"
+#include "scratch_folder.h"
 
 namespace fathom::model {
 namespace {
@@ -118,6 +119,18 @@ TEST_P(CudaMembers, GradientsInF32) {
 
 TEST_P(CudaMembers, GradientsInBf16) {
   expect_near_reference(Precision::bf16, 4e-2);
+}
+
+TEST_P(CudaMembers, LanesGiveTheSameBits) {
+  const auto model = build(Precision::bf16);
+  const ScratchFolder folder;
+  const std::string cache = folder / "products.txt";
+  const auto one =
+      module_->make_executor(model->plan, {.graphs = false, .product_cache = cache, .lanes = 1});
+  const auto two = module_->make_executor(model->plan, {.product_cache = cache, .lanes = 2});
+  const auto expected = gradients(*model, *one);
+  // The first run of a program is eager; from the second on it is a graph.
+  for (int run = 0; run < 4; ++run) EXPECT_EQ(expected, gradients(*model, *two)) << run;
 }
 
 TEST_P(Members, PlansForAGpuHaveTheSameGradients) {

@@ -2,6 +2,10 @@
 // program is then captured into a CUDA graph, and a run is one small copy (the step's scalars) and
 // one launch. Nothing is allocated and nothing is waited for inside a run.
 //
+// Nobody needs the gradient of a weight before the norm of all gradients, so those products run on
+// a stream of their own, of low priority, and fill what the chain of the other kernels leaves idle.
+// engine/lanes.h says from the bytes each op touches where one stream has to wait for the other.
+//
 // The same plan, inputs and GPU give the same bits: sums have a fixed order, and product algorithms
 // are remembered in a file once chosen.
 #pragma once
@@ -12,6 +16,7 @@
 
 #include "engine/cuda/cuda_ops.h"
 #include "engine/cuda/module.h"
+#include "engine/lanes.h"
 
 namespace fathom::engine::cuda {
 
@@ -51,9 +56,15 @@ class CudaExecutor : public Executor {
   std::int64_t bytes() const override;
 
  private:
+  struct Task {
+    BoundOp run;
+    std::size_t place;  // of its op in the plan's program
+    Lane lane;
+    cudaEvent_t done;  // nullptr: nobody on the other lane waits for it
+  };
   struct BoundProgram {
-    std::vector<BoundOp> ops;
-    std::vector<std::size_t> places;  // of the op (the first of a fused pair) in the plan's program
+    std::vector<Task> tasks;
+    LaneSchedule schedule;
     bool warm = false;
     cudaGraphExec_t graph = nullptr;
   };
@@ -64,25 +75,34 @@ class CudaExecutor : public Executor {
   };
 
   void* address(TensorId id) const;
+  Footprint footprint(const Op& op) const;
   void bind_programs();
+  void bind_program(Program which, const Context& context);
   void copy_biases();
   TensorId late_bias(TensorId u) const;
   void send(void* to, const void* from, std::size_t bytes);
   Slot& next_slot();
   void send_scalars(const StepScalars& scalars);
+  void launch(const BoundProgram& program) const;
   void capture(BoundProgram& program);
   void select() const;
 
   const StepPlan& plan_;
   CudaOptions options_;
   cudaStream_t stream_ = nullptr;
+  cudaStream_t side_ = nullptr;  // only forks from the other and joins it again, within a program
+  cudaEvent_t fork_ = nullptr;
   std::array<Block, kStorageCount> blocks_;
-  Block bias_block_, scratch_block_, scalars_, text_, starts_;
+  Block bias_block_, scratch_block_, side_scratch_block_, scalars_, text_, starts_;
   int bytes_per_token_ = 0;
   std::vector<std::int64_t> bias_offsets_;  // by tensor; -1: not a bias of a bf16 product
   std::shared_ptr<Scratch> scratch_ = std::make_shared<Scratch>();
+  std::shared_ptr<Scratch> side_scratch_ = std::make_shared<Scratch>();
+  std::vector<std::shared_ptr<Scratch>> between_;  // of an op and its side work, in turns
+  std::size_t next_between_ = 0;
+  std::vector<Block> between_blocks_;
   std::unique_ptr<Products> products_;
-  std::vector<std::shared_ptr<void>> held_;
+  std::vector<Block> held_;
   std::array<BoundProgram, kProgramCount> programs_;
   std::vector<Slot> slots_;
   std::size_t next_slot_ = 0;

@@ -22,6 +22,7 @@ struct CudaOptions {
   int device = 0;
   bool graphs = true;         // false: launch op by op, for the test that both agree
   std::string product_cache;  // file of chosen matrix-product algorithms; "": none is kept
+  int lanes = 2;              // 1: no gradients of weights beside the other work; the same bits
 };
 
 struct CudaModule {

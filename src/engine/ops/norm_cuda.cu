@@ -381,15 +381,24 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
     kernel = count == 3 ? backward_kernel_for<3>(r.cols) : backward_kernel_for<2>(r.cols);
     blocks = std::min(r.rows, resident_blocks(kernel, context.multiprocessors));
   }
-  context.scratch->reserve(blocks * count * r.cols * 4);
-  return [=, scratch = context.scratch](cudaStream_t stream) {
+  // Nobody waits for the sums over all rows: they are brought together beside what comes next.
+  const auto partial = context.between();
+  partial->reserve(blocks * count * r.cols * 4);
+  SideWork reduction{.between = partial};
+  for (float* target : sums.target) {
+    if (target != nullptr) reduction.touched.writes.push_back(bytes_at(target, r.cols * 4));
+  }
+  reduction.run = [=, width = r.cols](cudaStream_t stream) {
+    const dim3 columns(static_cast<unsigned>(blocks_for(width, 32)), static_cast<unsigned>(count));
+    reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(static_cast<float*>(partial->data()),
+                                                        blocks, count, width, sums);
+    check_launch("norm backward");
+  };
+  context.beside(std::move(reduction));
+  return [=](cudaStream_t stream) {
     Backward args = bare;
-    args.partial = static_cast<float*>(scratch->data());
+    args.partial = static_cast<float*>(partial->data());
     kernel<<<static_cast<unsigned>(blocks), 32 * kWarps, 0, stream>>>(args);
-    const dim3 columns(static_cast<unsigned>(blocks_for(args.width, 32)),
-                       static_cast<unsigned>(count));
-    reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(args.partial, blocks, count, args.width,
-                                                        sums);
     check_launch("norm backward");
   };
 }
