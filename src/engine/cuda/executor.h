@@ -68,6 +68,7 @@ class CudaExecutor : public Executor {
     bool warm = false;
     cudaGraphExec_t graph = nullptr;
   };
+  struct TaskList;
   struct Slot;  // pinned memory for the numbers of one step, and when it is free again
   struct Answer {
     float* value = nullptr;  // pinned
@@ -77,7 +78,9 @@ class CudaExecutor : public Executor {
   void* address(TensorId id) const;
   Footprint footprint(const Op& op) const;
   void bind_programs();
-  void bind_program(Program which, const Context& context);
+  bool bind_maker(std::vector<Op>& ops, std::size_t i, const Context& context,
+                  TaskList& list) const;
+  BoundProgram bind_program(Program which, const Context& shared);
   void copy_biases();
   TensorId late_bias(TensorId u) const;
   void send(void* to, const void* from, std::size_t bytes);
