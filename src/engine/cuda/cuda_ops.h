@@ -22,6 +22,7 @@ struct DeviceScalars {
   float loss_scale, learning_rate, clip_norm;
   float correction1, correction2;  // AdamW's 1 / (1 - beta^t)
   std::uint64_t draw;
+  bool operator==(const DeviceScalars&) const = default;
 };
 
 /// Memory that one op at a time may use; grows while ops are bound, fixed when they run.

@@ -197,8 +197,7 @@ bool CudaExecutor::draw(TensorId id, const NormalDraw& draw) {
   const DrawResult drawn = draw_normal(draw, values, tensor.size());
   for (const std::int64_t element : drawn.doubtful) {
     const float value = draw.value(element);
-    check(cudaMemcpy(values + element, &value, sizeof value, cudaMemcpyHostToDevice),
-          "drawing values");
+    send(values + element, &value, sizeof value);
   }
   return drawn.complete;
 }
@@ -217,6 +216,8 @@ void CudaExecutor::send_scalars(const StepScalars& scalars) {
   };
   const DeviceScalars values{scalars.loss_scale, scalars.learning_rate, scalars.clip_norm,
                              correction(beta1_), correction(beta2_),    scalars.draw};
+  if (sent_ == values) return;  // the update of a step takes those of its training program
+  sent_ = values;
   Slot& slot = next_slot();
   std::memcpy(slot.memory, &values, sizeof values);
   check(

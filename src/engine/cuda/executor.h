@@ -12,6 +12,7 @@
 
 #include <array>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "engine/cuda/cuda_ops.h"
@@ -111,6 +112,7 @@ class CudaExecutor : public Executor {
   std::size_t next_slot_ = 0;
   std::deque<Answer> asked_, unused_;
   float beta1_ = 0, beta2_ = 0;
+  std::optional<DeviceScalars> sent_;  // what the device has
 };
 
 }  // namespace fathom::engine::cuda
