@@ -12,6 +12,30 @@ bool is_bare_weight_gradient(const Op& op) {
   return product != nullptr && !product->dx.exists() && !product->d_bias.exists();
 }
 
+struct Parts {
+  std::optional<Op> unhurried;  // makes gradients of parameters, which nobody waits for
+  std::optional<Op> rest;
+};
+
+Parts split(const Op& op) {
+  Parts parts;
+  if (const auto* product = std::get_if<LinearBackward>(&op)) {
+    LinearBackward weight = *product, input = *product;
+    weight.dx = input.d_weight = input.d_bias = {};
+    if (weight.d_weight.exists() || weight.d_bias.exists()) parts.unhurried = weight;
+    if (input.dx.exists()) parts.rest = input;
+  } else if (const auto* embed = std::get_if<EmbedBackward>(&op);
+             embed && embed->d_table.exists()) {
+    EmbedBackward positions = *embed, table = *embed;
+    positions.d_table = table.d_positions = {};
+    if (positions.d_positions.exists()) parts.unhurried = positions;
+    parts.rest = table;
+  } else {
+    parts.rest = op;
+  }
+  return parts;
+}
+
 /// The bytes of a scratch before it has a place: those of the object that stands for it.
 ByteRange token_of(const std::shared_ptr<Scratch>& scratch) {
   return bytes_at(scratch.get(), 1);
@@ -109,17 +133,14 @@ CudaExecutor::BoundProgram CudaExecutor::bind_program(Program which, const Conte
   std::vector<Op> ops = plan_.program(which);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (bind_maker(ops, i, context, list)) continue;
-    if (const auto* product = std::get_if<LinearBackward>(&ops[i])) {
-      LinearBackward weight = *product, input = *product;
-      weight.dx = input.d_weight = input.d_bias = {};
-      if (weight.d_weight.exists() || weight.d_bias.exists()) {
-        list.add(bind(weight, aside), i, list.side, footprint(weight));
-      }
-      if (input.dx.exists()) list.add(bind(input, context), i, Lane::main, footprint(input));
-      continue;
-    }
-    list.add(std::visit([&](const auto& typed) { return bind(typed, context); }, ops[i]), i,
-             Lane::main, footprint(ops[i]));
+    const auto add = [&](const Op& op, Lane lane) {
+      const Context& own = lane == Lane::side ? aside : context;
+      list.add(std::visit([&](const auto& typed) { return bind(typed, own); }, op), i, lane,
+               footprint(op));
+    };
+    const Parts parts = split(ops[i]);
+    if (parts.unhurried) add(*parts.unhurried, list.side);
+    if (parts.rest) add(*parts.rest, Lane::main);
     if (const auto* adamw = std::get_if<AdamW>(&ops[i])) {
       beta1_ = adamw->beta1;
       beta2_ = adamw->beta2;

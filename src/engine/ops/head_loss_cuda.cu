@@ -188,9 +188,6 @@ class ChunkedHead {
           count, stream);
       run_gradients(first, count, stream);
     }
-    total_kernel<<<1, 1024, 0, stream>>>(context_.floats(op_.losses), rows_, context_.scalars,
-                                         context_.floats(op_.loss));
-    check_launch("loss");
   }
 
  private:
@@ -261,6 +258,16 @@ __global__ void bias_rows_kernel(float* logits, const float* bias, std::int64_t 
 BoundOp bind(const HeadLossBackward& op, const Context& context) {
   const auto head = std::make_shared<ChunkedHead>(op, context);
   context.when_ready([head] { head->prepare(); });
+  const std::int64_t rows = context.tensor(op.losses).size();
+  SideWork total{.between = std::make_shared<Scratch>()};
+  total.touched.reads.push_back(bytes_at(context.address(op.losses), 4 * rows));
+  total.touched.writes.push_back(bytes_at(context.address(op.loss), 4));
+  total.run = [=, losses = context.floats(op.losses), loss = context.floats(op.loss),
+               scalars = context.scalars](cudaStream_t stream) {
+    total_kernel<<<1, 1024, 0, stream>>>(losses, rows, scalars, loss);
+    check_launch("loss");
+  };
+  context.beside(std::move(total));
   return [head](cudaStream_t stream) { head->run(stream); };
 }
 
