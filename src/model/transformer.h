@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,10 @@ struct BuildOptions {
   Purpose purpose = Purpose::training;
   OptimiserSettings optimiser;
   std::uint32_t dropout_seed = 0;
-  bool gpu = false;               // a plan for a GPU: less memory, room for work side by side
+  bool gpu = false;  // a plan for a GPU: room for work side by side
+  /// Whether results of norms are made again in the backward pass; left open: in wide models on a
+  /// GPU. It saves a tenth of the memory.
+  std::optional<bool> remake_norms;
   bool keep_activations = false;  // for coordinate checks: streams and logits stay readable
 };
 

@@ -63,9 +63,7 @@ CudaExecutor::CudaExecutor(const StepPlan& plan, const CudaOptions& options)
   int least = 0, greatest = 0;
   check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
   check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "stream");
-  check(cudaStreamCreateWithPriority(&side_, cudaStreamNonBlocking,
-                                     options.lanes == 3 ? greatest : least),
-        "stream");
+  check(cudaStreamCreateWithPriority(&side_, cudaStreamNonBlocking, least), "stream");
   check(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "event");
   for (int storage = 0; storage < kStorageCount; ++storage) {
     blocks_[static_cast<std::size_t>(storage)] =
