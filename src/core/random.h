@@ -6,7 +6,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 
 namespace fathom {
 
@@ -49,6 +51,13 @@ class RandomStream {
   constexpr std::uint64_t below(std::uint64_t index, std::uint64_t bound) const {
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>((static_cast<Wide>(bits(index)) * bound) >> 64);
+  }
+
+  /// Normal with mean 0 and deviation 1 (Box and Muller); takes the values 2 index and
+  /// 2 index + 1.
+  double normal(std::uint64_t index) const {
+    const double radius = std::sqrt(-2 * std::log(1 - uniform(2 * index)));
+    return radius * std::cos(2 * std::numbers::pi * uniform(2 * index + 1));
   }
 
  private:

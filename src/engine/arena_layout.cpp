@@ -55,6 +55,21 @@ class Layout {
     merge_in_place();
   }
 
+  /// Whoever lies on the memory of a weight gradient's operands comes `ops` later.
+  void add_slack(int ops) {
+    for (std::size_t p = 0; p < programs_.size(); ++p) {
+      for (std::size_t time = 0; time < programs_[p]->size(); ++time) {
+        const auto* product = std::get_if<LinearBackward>(&(*programs_[p])[time]);
+        if (product == nullptr || !product->d_weight.exists()) continue;
+        const int end = static_cast<int>(
+            std::min(time + static_cast<std::size_t>(ops), programs_[p]->size() - 1));
+        for (const TensorId id : {product->dy, product->x}) {
+          blocks_[block_of_[static_cast<std::size_t>(id.index)]].lives[p].include(end);
+        }
+      }
+    }
+  }
+
   std::int64_t place(std::vector<Tensor>& tensors) {
     std::vector<Block*> order;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -153,8 +168,18 @@ class Layout {
 
 std::int64_t lay_out_activations(std::vector<Tensor>& tensors,
                                  const std::vector<const std::vector<Op>*>& programs,
-                                 const std::vector<TensorId>& kept) {
-  return Layout(tensors, programs, kept).place(tensors);
+                                 const std::vector<TensorId>& kept, bool slack) {
+  const std::int64_t least = Layout(tensors, programs, kept).place(tensors);
+  if (!slack) return least;
+  for (const int ops : {8, 6, 4, 3, 2, 1}) {
+    std::vector<Tensor> attempt = tensors;
+    Layout layout(tensors, programs, kept);
+    layout.add_slack(ops);
+    if (layout.place(attempt) > least) continue;
+    tensors = std::move(attempt);
+    break;
+  }
+  return least;
 }
 
 }  // namespace fathom::engine

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -59,6 +60,12 @@ std::string product_cache() {
   return "";
 }
 
+/// FATHOM_CUDA_LANES=1 keeps all work of a step in one line, to see what the second is worth.
+int lanes() {
+  const char* wanted = std::getenv("FATHOM_CUDA_LANES");
+  return wanted == nullptr ? CudaOptions{}.lanes : std::max(1, std::atoi(wanted));
+}
+
 }  // namespace
 
 const CudaModule* find_cuda_module(std::string* why) {
@@ -85,8 +92,8 @@ std::unique_ptr<Executor> make_executor(const StepPlan& plan, const Device& devi
   if (device.kind == DeviceKind::cpu) {
     return std::make_unique<CpuExecutor>(plan, CpuOptions{.threads = device.threads});
   }
-  return cuda_module().make_executor(plan,
-                                     {.device = device.index, .product_cache = product_cache()});
+  return cuda_module().make_executor(
+      plan, {.device = device.index, .product_cache = product_cache(), .lanes = lanes()});
 }
 
 }  // namespace fathom::engine

@@ -4,15 +4,31 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "engine/step_plan.h"
 #include "engine/step_scalars.h"
 
 namespace fathom::engine {
+
+/// Initial values: normal numbers, element i from index i of a stream.
+struct NormalDraw {
+  RandomStream random;
+  double deviation = 1;
+  std::int64_t later_begin = -1;  // elements from here on have another deviation; -1: none has
+  double later_deviation = 1;
+
+  float value(std::int64_t i) const {
+    const bool later = later_begin >= 0 && i >= later_begin;
+    return static_cast<float>((later ? later_deviation : deviation) *
+                              random.normal(static_cast<std::uint64_t>(i)));
+  }
+};
 
 class Executor {
  public:
@@ -25,6 +41,9 @@ class Executor {
   virtual void write(TensorId id, std::span<const float> values) = 0;
   virtual void write_tokens(TensorId id, std::span<const std::int32_t> values) = 0;
   virtual void read(TensorId id, std::span<float> values) const = 0;
+  /// Fills an f32 tensor with exactly the values of NormalDraw::value, drawn where the tensor lies.
+  /// False when the executor leaves that to the host: then write().
+  virtual bool draw(TensorId /*id*/, const NormalDraw& /*draw*/) { return false; }
 
   /// Runs one program. On an asynchronous device this may return before it is done; read() waits.
   virtual void run(Program program, const StepScalars& scalars) = 0;
@@ -33,6 +52,18 @@ class Executor {
   virtual void run_timed(Program program, const StepScalars& scalars,
                          const std::function<void(std::size_t, double)>& /*report*/) {
     run(program, scalars);
+  }
+  /// A tensor of one number, as it is when all work asked for so far is done. answer() waits for
+  /// that work, not for later work; questions are answered in their order, each once.
+  virtual void ask(TensorId id) {
+    float value = 0;
+    read(id, {&value, 1});
+    answers_.push_back(value);
+  }
+  virtual float answer() {
+    const float value = answers_.at(0);
+    answers_.pop_front();
+    return value;
   }
   /// Returns when everything asked for is done.
   virtual void wait() const {}
@@ -48,6 +79,9 @@ class Executor {
 
   /// All memory this executor holds, scratch included.
   virtual std::int64_t bytes() const = 0;
+
+ private:
+  std::deque<float> answers_;
 };
 
 /// Reads a tensor of one number.

@@ -129,7 +129,7 @@ void StepPlan::finish() {
   std::vector<const std::vector<Op>*> programs;
   for (const auto& program : programs_) programs.push_back(&program);
   storage_bytes_[static_cast<std::size_t>(Storage::activation)] =
-      lay_out_activations(tensors_, programs, kept_);
+      lay_out_activations(tensors_, programs, kept_, options_.slack);
   finished_ = true;
 }
 

@@ -31,9 +31,19 @@ enum class Program : std::uint8_t {
 };
 inline constexpr int kProgramCount = 5;
 
+/// What a plan spends for what. The gradients are the same either way.
+struct PlanOptions {
+  /// Results of norms are made again in the backward pass instead of being kept for it.
+  bool remake_norms = false;
+  /// Operands of weight gradients keep their place for some ops longer, where that costs no
+  /// memory: a device may then still be at them when the next ops run.
+  bool slack = false;
+};
+
 class StepPlan {
  public:
   // ---- declare
+  void set_options(const PlanOptions& options) { options_ = options; }
   TensorId parameter(const std::string& name, std::int64_t rows, std::int64_t cols);
   /// The parameter in the type products are taken in: itself for f32, a copy for bf16.
   TensorId compute_copy(TensorId parameter, DType dtype);
@@ -86,6 +96,8 @@ class StepPlan {
   std::map<std::int32_t, TensorId> copies_;
   std::vector<std::pair<TensorId, TensorId>> seeds_;
   std::vector<TensorId> kept_;
+  std::map<std::int32_t, TensorId> again_;  // by the result of a norm: where it is made again
+  PlanOptions options_;
   std::vector<AdamWGroup> groups_;
   float beta1_ = 0, beta2_ = 0;
   bool has_adamw_ = false;

@@ -1,11 +1,8 @@
-// Initial values of parameters: normal numbers by Box and Muller from a counter-based stream whose
-// number is a hash of the parameter's name.
+// Initial values of parameters: normal numbers from a counter-based stream whose number is a hash of
+// the parameter's name. A value depends on its index alone, so any thread, or the GPU, may draw it.
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 #include <thread>
 
-#include "core/random.h"
 #include "model/transformer.h"
 
 namespace fathom::model {
@@ -20,43 +17,48 @@ std::uint64_t hash_of(const std::string& name) {
   return hash;
 }
 
-double normal(const RandomStream& random, std::uint64_t index) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.uniform(2 * index)));
-  return radius * std::cos(2 * std::numbers::pi * random.uniform(2 * index + 1));
+engine::NormalDraw draw_of(const Transformer& model, const Parameter& parameter,
+                           std::uint64_t seed) {
+  engine::NormalDraw draw{.random = RandomStream(seed, hash_of(parameter.name)),
+                          .deviation = parameter.scaling.init_std};
+  if (parameter.value_row >= 0) {
+    draw.later_begin = parameter.value_row * model.plan.tensor(parameter.id).cols;
+    draw.later_deviation = parameter.value_init_std;
+  }
+  return draw;
 }
 
 }  // namespace
 
 std::vector<float> initial_values(const Transformer& model, const Parameter& parameter,
-                                  std::uint64_t seed) {
+                                  std::uint64_t seed, unsigned threads) {
   const engine::Tensor& tensor = model.plan.tensor(parameter.id);
   std::vector<float> values(static_cast<std::size_t>(tensor.size()),
                             static_cast<float>(parameter.initial));
   if (parameter.scaling.init_std == 0) return values;
-  const RandomStream random(seed, hash_of(parameter.name));
+  const engine::NormalDraw normal = draw_of(model, parameter, seed);
   const auto draw = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      const bool is_value = parameter.value_row >= 0 &&
-                            static_cast<std::int64_t>(i) / tensor.cols >= parameter.value_row;
-      const double std_deviation = is_value ? parameter.value_init_std : parameter.scaling.init_std;
-      values[i] = static_cast<float>(std_deviation * normal(random, i));
+      values[i] = normal.value(static_cast<std::int64_t>(i));
     }
   };
-  // A value depends on its index alone, so large tensors are drawn by all cores at once.
-  const std::size_t workers =
-      values.size() < kWorthAThread ? 1 : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  for (std::size_t k = 1; k < workers; ++k) {
-    threads.emplace_back(draw, values.size() * k / workers, values.size() * (k + 1) / workers);
+  if (threads == 0) {
+    threads = values.size() < kWorthAThread ? 1 : std::max(1u, std::thread::hardware_concurrency());
   }
-  draw(0, values.size() / workers);
-  threads.clear();
+  std::vector<std::jthread> others;
+  for (std::size_t k = 1; k < threads; ++k) {
+    others.emplace_back(draw, values.size() * k / threads, values.size() * (k + 1) / threads);
+  }
+  draw(0, values.size() / threads);
+  others.clear();
   return values;
 }
 
 void initialise(const Transformer& model, engine::Executor& executor, std::uint64_t seed) {
   for (const Parameter& parameter : model.parameters) {
-    executor.write(parameter.id, initial_values(model, parameter, seed));
+    const bool drawn = parameter.scaling.init_std != 0 &&
+                       executor.draw(parameter.id, draw_of(model, parameter, seed));
+    if (!drawn) executor.write(parameter.id, initial_values(model, parameter, seed));
   }
   executor.run(engine::Program::refresh, {});
 }

@@ -7,6 +7,9 @@ namespace {
 
 using namespace engine;
 
+// Making norms again costs 0.7 % of a step at width 512 and 1.9 % at 128 (docs/results/h200.md).
+constexpr std::int64_t kRemakeWidth = 256;
+
 /// Appends the ops of one model in reading order.
 class Builder {
  public:
@@ -244,6 +247,9 @@ std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
   auto model = std::make_unique<Transformer>();
   model->spec = spec;
   model->options = options;
+  const bool wide = options.gpu && spec.width >= kRemakeWidth;
+  model->plan.set_options(
+      {.remake_norms = options.remake_norms.value_or(wide), .slack = options.gpu});
   Builder(*model).build();
   if (options.purpose == Purpose::training) {
     model->plan.set_adamw(static_cast<float>(options.optimiser.beta1),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ struct BuildOptions {
   Purpose purpose = Purpose::training;
   OptimiserSettings optimiser;
   std::uint32_t dropout_seed = 0;
+  bool gpu = false;  // a plan for a GPU: room for work side by side
+  /// Whether results of norms are made again in the backward pass; left open: in wide models on a
+  /// GPU. It saves a tenth of the memory.
+  std::optional<bool> remake_norms;
   bool keep_activations = false;  // for coordinate checks: streams and logits stay readable
 };
 
@@ -62,9 +67,10 @@ struct Transformer {
 std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
                                                      const BuildOptions& options);
 
-/// Initial values: a pure function of (seed, parameter name, element), whatever the order.
+/// Initial values: a pure function of (seed, parameter name, element), whatever the order and the
+/// number of threads that draw them (0: as many as the machine has).
 std::vector<float> initial_values(const Transformer& model, const Parameter& parameter,
-                                  std::uint64_t seed);
+                                  std::uint64_t seed, unsigned threads = 0);
 void initialise(const Transformer& model, engine::Executor& executor, std::uint64_t seed);
 
 }  // namespace fathom::model

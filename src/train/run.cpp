@@ -18,6 +18,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
+constexpr int kStepsAhead = 4;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -117,6 +119,8 @@ class Run {
         trainer_(spec, tokens),
         metrics_(options.directory / "metrics.jsonl"),
         checkpoint_(checkpoint_path(options.directory)) {
+    ahead_ = options.steps_ahead;
+    if (ahead_ < 0) ahead_ = spec.device == engine::DeviceKind::cuda ? kStepsAhead : 0;
     record_.id = run_id(spec, tokens.hash());
     record_.layers = spec.model.layers;
     record_.width = spec.model.width;
@@ -134,8 +138,10 @@ class Run {
     const std::int64_t first = first_ = trainer_.steps_done();
     if (ended) return write_record(begin);
     record_.outcome = Outcome::finished;
+    bool stopping = false;
     while (trainer_.steps_done() < spec_.schedule.steps) {
-      const StepResult result = trainer_.step();
+      if (!stopping) start_steps();
+      const StepResult result = trainer_.finish_step();
       const std::int64_t step = trainer_.steps_done();
       metrics_.add({{"step", step},
                     {"loss", number_or_null(result.loss)},
@@ -144,6 +150,7 @@ class Run {
       report(result, first, seconds_since(begin));
       if (const std::string reason = watch_.look(result); !reason.empty()) {
         record_.reason = fmt::format("step {}: {}", step, reason);
+        trainer_.forget_pending();
         return finish(Outcome::diverged, begin);
       }
       const bool last = step == spec_.schedule.steps;
@@ -152,7 +159,8 @@ class Run {
       }
       if (!last && is_due(spec_.checkpoint_every)) save(checkpoint_);
       if (step == options_.stem_step) save(stem_path(options_.directory));
-      if (!last && options_.stop && options_.stop()) {
+      if (!last && !stopping && options_.stop) stopping = options_.stop();
+      if (!last && stopping && trainer_.steps_started() == step) {
         save(checkpoint_);
         record_.outcome = Outcome::interrupted;
         record_.steps = step;
@@ -168,6 +176,21 @@ class Run {
  private:
   bool is_due(std::int64_t period) const {
     return period > 0 && trainer_.steps_done() % period == 0;
+  }
+
+  /// After this step the state is looked at: nothing may be on its way.
+  bool is_boundary(std::int64_t step) const {
+    const auto due = [&](std::int64_t period) { return period > 0 && step % period == 0; };
+    return step == spec_.schedule.steps || step == options_.stem_step || due(spec_.eval_every) ||
+           due(spec_.checkpoint_every);
+  }
+
+  void start_steps() {
+    while (trainer_.steps_started() == trainer_.steps_done() ||
+           (trainer_.steps_started() - trainer_.steps_done() <= ahead_ &&
+            !is_boundary(trainer_.steps_started()))) {
+      trainer_.start_step();
+    }
   }
 
   /// True when the run had come to its end and only its record was missing.
@@ -268,7 +291,7 @@ class Run {
   fs::path checkpoint_;
   RunRecord record_;
   DivergenceWatch watch_;
-  std::int64_t stale_ = 0, first_ = 0;
+  std::int64_t stale_ = 0, first_ = 0, ahead_ = 0;
   double flops_ = 0;
 };
 

@@ -49,6 +49,9 @@ struct RunOptions {
   std::function<void(const RunProgress&)> on_step;
   std::function<void(std::int64_t step, const Evaluation&)> on_evaluation;
   std::function<bool()> stop;  // asked after every step; true: checkpoint and return
+  /// Steps that may be on their way while the loss of an earlier one is looked at: a divergence or
+  /// a stop is noticed that much later, and nothing else changes. -1: a few on a GPU, none else.
+  int steps_ahead = -1;
 };
 
 /// Trains to the end, or to a stop. ConfigError when the directory holds another run, or an

@@ -38,6 +38,11 @@ void write_random_tokens(const model::Transformer& model, Executor& executor) {
   }
 }
 
+model::BuildOptions placed(model::BuildOptions options, const Device& device) {
+  options.gpu = device.kind == DeviceKind::cuda;
+  return options;
+}
+
 double nominal(const model::Transformer& model) {
   double parameters = 0;
   for (const model::Parameter& parameter : model.parameters) {
@@ -55,7 +60,7 @@ double nominal(const model::Transformer& model) {
 StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& options,
                       const Device& device, double seconds) {
   const auto start = Clock::now();
-  const auto model = model::build_transformer(spec, options);
+  const auto model = model::build_transformer(spec, placed(options, device));
   const auto owned = make_executor(model->plan, device);
   Executor& executor = *owned;
   model::initialise(*model, executor, 1);
@@ -108,7 +113,7 @@ struct PackedModel {
 
   PackedModel(const model::ModelSpec& spec, const model::BuildOptions& options,
               const Device& device)
-      : model(model::build_transformer(spec, options)),
+      : model(model::build_transformer(spec, placed(options, device))),
         executor(make_executor(model->plan, device)) {}
 
   /// Starts anew and returns the last loss.

@@ -16,6 +16,7 @@ model::BuildOptions build_options(const RunSpec& spec) {
   model::BuildOptions options;
   options.batch = spec.batch;
   options.precision = spec.precision;
+  options.gpu = spec.device == engine::DeviceKind::cuda;
   options.optimiser = spec.corrected_optimiser();
   options.dropout_seed = static_cast<std::uint32_t>(spec.seed);
   return options;
@@ -74,24 +75,41 @@ void Trainer::write_batch(std::uint64_t draw) {
   executor_->write_tokens(model_->targets, targets_);
 }
 
-StepResult Trainer::step() {
+void Trainer::start_step() {
+  const std::int64_t before = steps_started();
   engine::StepScalars scalars;
   scalars.loss_scale = static_cast<float>(1.0 / static_cast<double>(spec_.tokens_per_step()));
-  scalars.learning_rate = static_cast<float>(learning_rate_ * spec_.schedule.factor(steps_done_));
+  scalars.learning_rate = static_cast<float>(learning_rate_ * spec_.schedule.factor(before));
   scalars.clip_norm = static_cast<float>(spec_.clip_norm);
-  scalars.step = steps_done_ + 1;
-  StepResult result;
+  scalars.step = before + 1;
   for (std::int64_t part = 0; part < spec_.accumulation; ++part) {
-    scalars.draw = static_cast<std::uint64_t>(steps_done_ * spec_.accumulation + part);
+    scalars.draw = static_cast<std::uint64_t>(before * spec_.accumulation + part);
     write_batch(scalars.draw);
     executor_->run(part == 0 ? Program::train : Program::train_accumulate, scalars);
-    result.loss += static_cast<double>(read_scalar(*executor_, model_->loss));
+    executor_->ask(model_->loss);
   }
   executor_->run(Program::update, scalars);
-  result.gradient_norm = static_cast<double>(read_scalar(*executor_, model_->plan.adamw_norm()));
-  result.learning_rate = static_cast<double>(scalars.learning_rate);
+  executor_->ask(model_->plan.adamw_norm());
+  pending_.push_back(static_cast<double>(scalars.learning_rate));
+}
+
+StepResult Trainer::finish_step() {
+  if (pending_.empty()) throw InternalError("no step was started");
+  StepResult result;
+  for (std::int64_t part = 0; part < spec_.accumulation; ++part) {
+    result.loss += static_cast<double>(executor_->answer());
+  }
+  result.gradient_norm = static_cast<double>(executor_->answer());
+  result.learning_rate = pending_.front();
+  pending_.pop_front();
   ++steps_done_;
   return result;
+}
+
+void Trainer::forget_pending() {
+  const std::int64_t done = steps_done_;
+  while (!pending_.empty()) finish_step();
+  steps_done_ = done;
 }
 
 double summed_loss(const model::Transformer& model, engine::Executor& executor,

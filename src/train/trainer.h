@@ -4,6 +4,7 @@
 // computed from the spec, so a trainer restored from a checkpoint goes on bit for bit.
 #pragma once
 
+#include <deque>
 #include <filesystem>
 #include <memory>
 
@@ -39,9 +40,22 @@ class Trainer {
   /// `spec` must be resolved; `tokens` must outlive the trainer.
   Trainer(const RunSpec& spec, const data::TokenSet& tokens);
 
-  StepResult step();
+  /// Steps may be started before earlier ones are finished, so that a device need not wait for the
+  /// host to look at their losses; they are finished in their order. State may be read or written
+  /// only when none is pending.
+  void start_step();
+  StepResult finish_step();
+  StepResult step() {
+    start_step();
+    return finish_step();
+  }
+  /// Pending steps as if they had not been asked for, but for the parameters.
+  void forget_pending();
   Evaluation evaluate();
   std::int64_t steps_done() const { return steps_done_; }
+  std::int64_t steps_started() const {
+    return steps_done_ + static_cast<std::int64_t>(pending_.size());
+  }
   const model::Transformer& model() const { return *model_; }
   engine::Executor& executor() { return *executor_; }
 
@@ -64,8 +78,9 @@ class Trainer {
   std::uint64_t evaluation_bytes_;
   std::vector<std::int32_t> inputs_, targets_;
   std::vector<std::uint64_t> starts_;
-  bool text_held_ = false;  // batches are cut where the model is
-  std::int64_t steps_done_ = 0;
+  bool text_held_ = false;       // batches are cut where the model is
+  std::int64_t steps_done_ = 0;  // and finished
+  std::deque<double> pending_;   // learning rates of the steps on their way
 };
 
 }  // namespace fathom::train

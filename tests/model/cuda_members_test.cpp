@@ -1,5 +1,6 @@
-// Members of the family on the GPU against the reference: gradients in f32 and bf16, and that one
-// executor repeats its bits. Skipped where there is no GPU.
+// Members of the family on the GPU against the reference: gradients in f32 and bf16, that one
+// executor repeats its bits, and that work side by side changes none. Skipped where there is no
+// GPU, but for plans for a GPU on the reference.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,6 +10,7 @@
 #include "engine/ref/ref_executor.h"
 #include "model/spec_toml.h"
 #include "model/transformer.h"
+#include "scratch_folder.h"
 
 namespace fathom::model {
 namespace {
@@ -47,15 +49,9 @@ constexpr Member kMembers[] = {
     {"dropout", "dropout = 0.2"},
 };
 
-class CudaMembers : public testing::TestWithParam<Member> {
+class Members : public testing::TestWithParam<Member> {
  protected:
-  void SetUp() override {
-    std::string why = "the driver sees no GPU";
-    module_ = engine::find_cuda_module(&why);
-    if (module_ == nullptr || module_->device_count() == 0) GTEST_SKIP() << "no CUDA: " << why;
-  }
-
-  std::unique_ptr<const Transformer> build(Precision precision) const {
+  static std::unique_ptr<const Transformer> build(Precision precision, bool gpu = true) {
     std::string toml = GetParam().settings;
     const auto add = [&](const std::string& key, const std::string& value) {
       if (toml.find(key + " =") == std::string::npos) toml += "\n" + key + " = " + value;
@@ -66,6 +62,8 @@ class CudaMembers : public testing::TestWithParam<Member> {
     BuildOptions options;
     options.batch = 3;
     options.precision = precision;
+    options.gpu = gpu;
+    options.remake_norms = gpu;
     return build_transformer(read_model_spec(reader), options);
   }
 
@@ -86,6 +84,15 @@ class CudaMembers : public testing::TestWithParam<Member> {
       all.insert(all.end(), gradient.begin(), gradient.end());
     }
     return all;
+  }
+};
+
+class CudaMembers : public Members {
+ protected:
+  void SetUp() override {
+    std::string why = "the driver sees no GPU";
+    module_ = engine::find_cuda_module(&why);
+    if (module_ == nullptr || module_->device_count() == 0) GTEST_SKIP() << "no CUDA: " << why;
   }
 
   void expect_near_reference(Precision precision, double tolerance) const {
@@ -115,6 +122,28 @@ TEST_P(CudaMembers, GradientsInBf16) {
   expect_near_reference(Precision::bf16, 4e-2);
 }
 
+TEST_P(CudaMembers, LanesGiveTheSameBits) {
+  const auto model = build(Precision::bf16);
+  const ScratchFolder folder;
+  const std::string cache = folder / "products.txt";
+  const auto one =
+      module_->make_executor(model->plan, {.graphs = false, .product_cache = cache, .lanes = 1});
+  const auto two = module_->make_executor(model->plan, {.product_cache = cache, .lanes = 2});
+  const auto expected = gradients(*model, *one);
+  // The first run of a program is eager; from the second on it is a graph.
+  for (int run = 0; run < 4; ++run) EXPECT_EQ(expected, gradients(*model, *two)) << run;
+}
+
+TEST_P(Members, PlansForAGpuHaveTheSameGradients) {
+  const auto plain = build(Precision::f32, false), gpu = build(Precision::f32, true);
+  engine::RefExecutor first(plain->plan), second(gpu->plan);
+  EXPECT_EQ(gradients(*plain, first), gradients(*gpu, second));
+  EXPECT_LE(gpu->plan.storage_bytes(engine::Storage::activation),
+            plain->plan.storage_bytes(engine::Storage::activation));
+}
+
+INSTANTIATE_TEST_SUITE_P(Family, Members, testing::ValuesIn(kMembers),
+                         [](const auto& test) { return test.param.name; });
 INSTANTIATE_TEST_SUITE_P(Family, CudaMembers, testing::ValuesIn(kMembers),
                          [](const auto& test) { return test.param.name; });
 

@@ -159,6 +159,41 @@ TEST_F(RunTest, ResumesAfterAStopAsIfThereWereNone) {
   expect_equal_runs("whole", "parts");
 }
 
+TEST_F(RunTest, LossesMayBeLookedAtLater) {
+  RunOptions options;
+  options.steps_ahead = 3;
+  const auto run_ahead = [&](const RunSpec& spec, const std::string& name) {
+    options.directory = folder_ / name;
+    return run_training(spec, *tokens_, options);
+  };
+  // No period divides the look ahead: it must not reach beyond an evaluation or a checkpoint.
+  const RunRecord expected = run(spec(), "one_by_one");
+  const RunRecord actual = run_ahead(spec(), "ahead");
+  EXPECT_EQ(actual.steps, expected.steps);
+  EXPECT_EQ(actual.final_loss, expected.final_loss);
+  expect_equal_runs("one_by_one", "ahead");
+  int asked = 0;
+  options.stop = [&] { return ++asked == 1; };
+  const RunSpec rare = spec({"train.eval_every=6", "train.checkpoint_every=0"});
+  run(rare, "rare");
+  const RunRecord stopped = run_ahead(rare, "rare_ahead");
+  EXPECT_EQ(stopped.outcome, Outcome::interrupted);
+  EXPECT_EQ(stopped.steps, 4);  // the step looked at and three on their way
+  EXPECT_EQ(asked, 1);
+  options.stop = {};
+  options.resume = true;
+  run_ahead(rare, "rare_ahead");
+  expect_equal_runs("rare", "rare_ahead");
+  const RunSpec wild = spec(
+      {"train.learning_rate=1000.0", "train.clip_norm=0.0", "train.warmup=0", "train.steps=60"});
+  const RunRecord diverged = run(wild, "wild");
+  const RunRecord diverged_ahead = run_ahead(wild, "wild_ahead");
+  EXPECT_EQ(diverged_ahead.outcome, Outcome::diverged);
+  EXPECT_EQ(diverged_ahead.steps, diverged.steps);
+  EXPECT_EQ(diverged_ahead.reason, diverged.reason);
+  EXPECT_EQ(file("wild", "metrics.jsonl"), file("wild_ahead", "metrics.jsonl"));
+}
+
 TEST_F(RunTest, ResumesAfterAKill) {
   run(spec(), "whole");
   for (const int fatal_step : {2, 7, 11}) {

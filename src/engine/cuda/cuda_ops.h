@@ -11,6 +11,7 @@
 #include "engine/cuda/check.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/product.h"
+#include "engine/lanes.h"
 #include "engine/step_plan.h"
 
 namespace fathom::engine::cuda {
@@ -21,6 +22,7 @@ struct DeviceScalars {
   float loss_scale, learning_rate, clip_norm;
   float correction1, correction2;  // AdamW's 1 / (1 - beta^t)
   std::uint64_t draw;
+  bool operator==(const DeviceScalars&) const = default;
 };
 
 /// Memory that one op at a time may use; grows while ops are bound, fixed when they run.
@@ -36,6 +38,22 @@ class Scratch {
   void* memory_ = nullptr;
 };
 
+using BoundOp = std::function<void(cudaStream_t)>;
+
+/// Part of an op that may run beside others: before it (`early`), from the start of the program, or
+/// after it. The two parts meet in the memory of `between`: the first writes it, the second reads.
+struct SideWork {
+  BoundOp run;
+  Footprint touched;  // apart from `between`
+  std::shared_ptr<Scratch> between;
+  bool early = false;
+};
+
+inline ByteRange bytes_at(const void* begin, std::int64_t bytes) {
+  const auto first = reinterpret_cast<std::uintptr_t>(begin);
+  return {first, first + static_cast<std::uintptr_t>(begin == nullptr ? 0 : bytes)};
+}
+
 struct Context {
   const StepPlan& plan;
   Products& products;
@@ -46,7 +64,10 @@ struct Context {
   std::function<const void*(TensorId)> bias_copy;  // of a bias, in bf16
   /// The bias that a product left out of u because the activation of u adds it; may not exist.
   std::function<TensorId(TensorId u)> late_bias;
-  std::function<void(std::shared_ptr<void>)> hold;  // device memory that lives as long as the ops
+  std::function<void*(std::int64_t bytes)> hold;  // device memory that lives as long as the ops
+  std::function<void(SideWork)> beside;           // of the op that is being bound
+  /// Memory for SideWork::between; some ops later another op gets the same.
+  std::function<std::shared_ptr<Scratch>()> between;
   /// Calls back once all ops are bound and the scratch has its place.
   std::function<void(std::function<void()>)> when_ready;
 
@@ -61,16 +82,13 @@ struct Context {
   /// A device copy of host data that lives as long as the executor.
   template <class T>
   T* upload(const std::vector<T>& values) const {
-    void* memory = nullptr;
-    check(cudaMalloc(&memory, std::max<std::size_t>(1, values.size()) * sizeof(T)), "memory");
-    hold(std::shared_ptr<void>(memory, [](void* p) { cudaFree(p); }));
+    void* memory =
+        hold(static_cast<std::int64_t>(std::max<std::size_t>(1, values.size()) * sizeof(T)));
     check(cudaMemcpy(memory, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
           "copy");
     return static_cast<T*>(memory);
   }
 };
-
-using BoundOp = std::function<void(cudaStream_t)>;
 
 BoundOp bind(const Embed&, const Context&);
 BoundOp bind(const EmbedBackward&, const Context&);
@@ -95,9 +113,10 @@ BoundOp bind(const SquaredNorm&, const Context&);
 BoundOp bind(const AdamW&, const Context&);
 BoundOp bind(const CopyParameters&, const Context&);
 
-/// Two ops of a program as one: where the gradient of a product's result is made, its column sums,
-/// the gradient of the product's bias, are made too. Empty where they do not fuse.
-BoundOp bind_fused(const Op& first, const Op& second, const Context& context);
+/// The op that makes the gradient of a product's result, and with it the column sums of that
+/// gradient: the gradient of the product's bias. Empty where `maker` makes another or cannot.
+BoundOp bind_with_bias_gradient(const Op& maker, const LinearBackward& linear,
+                                const Context& context);
 /// The two makers. `bias_sums` f32 [1, width] (+)= the column sums of du or of d_branch.
 BoundOp bind_with_sums(const ActivationBackward& op, float* bias_sums, bool accumulate,
                        const Context& context);

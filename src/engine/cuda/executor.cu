@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/cuda/draw.h"
 #include "engine/require.h"
 
 namespace fathom::engine::cuda {
@@ -59,7 +60,11 @@ struct CudaExecutor::Slot {
 CudaExecutor::CudaExecutor(const StepPlan& plan, const CudaOptions& options)
     : plan_(plan), options_(options) {
   select();
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream");
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "stream");
+  check(cudaStreamCreateWithPriority(&stream_, cudaStreamNonBlocking, greatest), "stream");
+  check(cudaStreamCreateWithPriority(&side_, cudaStreamNonBlocking, least), "stream");
+  check(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "event");
   for (int storage = 0; storage < kStorageCount; ++storage) {
     blocks_[static_cast<std::size_t>(storage)] =
         Block(plan.storage_bytes(static_cast<Storage>(storage)));
@@ -72,11 +77,13 @@ CudaExecutor::CudaExecutor(const StepPlan& plan, const CudaOptions& options)
     slot.memory = static_cast<char*>(memory);
     check(cudaEventCreateWithFlags(&slot.free, cudaEventDisableTiming), "event");
   }
-  products_ = std::make_unique<Products>(options.device, options.product_cache, stream_);
+  products_ = std::make_unique<Products>(options.device, options.product_cache, stream_,
+                                         options.lanes > 1 ? side_ : nullptr);
   copy_biases();
   check(cudaDeviceSynchronize(), "clearing memory");
   bind_programs();
   products_->save();
+  products_->shrink();
 }
 
 CudaExecutor::~CudaExecutor() {
@@ -84,12 +91,23 @@ CudaExecutor::~CudaExecutor() {
   cudaStreamSynchronize(stream_);
   for (BoundProgram& program : programs_) {
     if (program.graph != nullptr) cudaGraphExecDestroy(program.graph);
+    for (const Task& task : program.tasks) {
+      if (task.done != nullptr) cudaEventDestroy(task.done);
+    }
   }
   for (Slot& slot : slots_) {
     cudaEventDestroy(slot.free);
     cudaFreeHost(slot.memory);
   }
+  for (const std::deque<Answer>* answers : {&asked_, &unused_}) {
+    for (const Answer& answer : *answers) {
+      cudaEventDestroy(answer.known);
+      cudaFreeHost(answer.value);
+    }
+  }
   products_.reset();
+  cudaEventDestroy(fork_);
+  cudaStreamDestroy(side_);
   cudaStreamDestroy(stream_);
 }
 
@@ -102,24 +120,6 @@ void* CudaExecutor::address(TensorId id) const {
   if (!id.exists()) return nullptr;
   const Tensor& tensor = plan_.tensor(id);
   return blocks_[static_cast<std::size_t>(tensor.storage)].data() + tensor.offset_bytes;
-}
-
-/// The activation of u adds the bias of the product that makes u, if it is u's only reader: the
-/// product is faster bare.
-TensorId CudaExecutor::late_bias(TensorId u) const {
-  TensorId bias;
-  int readers = 0;
-  bool activated = false;
-  for (const ForwardOp& op : plan_.forward()) {
-    if (const auto* linear = std::get_if<Linear>(&op); linear && linear->y == u) {
-      bias = linear->bias;
-    }
-    const Uses uses = std::visit([](const auto& typed) { return typed.uses(); }, op);
-    if (std::find(uses.reads.begin(), uses.reads.end(), u) == uses.reads.end()) continue;
-    ++readers;
-    activated = std::holds_alternative<Activation>(op);
-  }
-  return readers == 1 && activated ? bias : TensorId{};
 }
 
 /// Biases of products with bf16 results are added in bf16: they get copies beside the plan's own,
@@ -137,57 +137,6 @@ void CudaExecutor::copy_biases() {
     bytes += (plan_.tensor(linear->bias).size() * 2 + 255) / 256 * 256;
   }
   bias_block_ = Block(bytes);
-}
-
-void CudaExecutor::bind_programs() {
-  std::vector<std::function<void()>> ready;
-  int multiprocessors = 0;
-  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options_.device),
-        "device");
-  const Context context{plan_,
-                        *products_,
-                        scratch_,
-                        reinterpret_cast<const DeviceScalars*>(scalars_.data()),
-                        multiprocessors,
-                        [this](TensorId id) { return address(id); },
-                        [this](TensorId id) -> const void* {
-                          const std::int64_t offset =
-                              bias_offsets_[static_cast<std::size_t>(id.index)];
-                          return offset < 0 ? nullptr : bias_block_.data() + offset;
-                        },
-                        [this](TensorId u) { return late_bias(u); },
-                        [this](std::shared_ptr<void> memory) { held_.push_back(memory); },
-                        [&ready](std::function<void()> call) { ready.push_back(std::move(call)); }};
-  for (int which = 0; which < kProgramCount; ++which) {
-    const std::vector<Op>& ops = plan_.program(static_cast<Program>(which));
-    BoundProgram& program = programs_[static_cast<std::size_t>(which)];
-    for (std::size_t i = 0; i < ops.size(); ++i) {
-      program.places.push_back(i);
-      BoundOp fused = i + 1 < ops.size() ? bind_fused(ops[i], ops[i + 1], context) : BoundOp{};
-      if (fused) {
-        program.ops.push_back(std::move(fused));
-        ++i;
-        continue;
-      }
-      program.ops.push_back(
-          std::visit([&](const auto& typed) { return bind(typed, context); }, ops[i]));
-      if (const auto* adamw = std::get_if<AdamW>(&ops[i])) {
-        beta1_ = adamw->beta1;
-        beta2_ = adamw->beta2;
-      }
-    }
-  }
-  scratch_block_ = Block(scratch_->bytes());
-  scratch_->place(scratch_block_.data());
-  for (const auto& call : ready) call();
-  check(cudaStreamSynchronize(stream_), "preparing products");
-  // Timing wrote to tensors that a program may only add to.
-  for (const Storage storage : {Storage::gradient, Storage::output, Storage::activation}) {
-    const Block& block = blocks_[static_cast<std::size_t>(storage)];
-    if (block.data() == nullptr) continue;
-    check(cudaMemset(block.data(), 0, static_cast<std::size_t>(block.bytes())), "clearing memory");
-  }
-  check(cudaDeviceSynchronize(), "clearing memory");
 }
 
 void CudaExecutor::write(TensorId id, std::span<const float> values) {
@@ -237,6 +186,20 @@ void CudaExecutor::read(TensorId id, std::span<float> values) const {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = from_bf16(halves[i]);
 }
 
+bool CudaExecutor::draw(TensorId id, const NormalDraw& draw) {
+  select();
+  const Tensor& tensor = plan_.tensor(id);
+  if (tensor.dtype != DType::f32) return false;
+  wait();
+  auto* values = static_cast<float*>(address(id));
+  const DrawResult drawn = draw_normal(draw, values, tensor.size());
+  for (const std::int64_t element : drawn.doubtful) {
+    const float value = draw.value(element);
+    send(values + element, &value, sizeof value);
+  }
+  return drawn.complete;
+}
+
 CudaExecutor::Slot& CudaExecutor::next_slot() {
   Slot& slot = slots_[next_slot_];
   next_slot_ = (next_slot_ + 1) % slots_.size();
@@ -251,63 +214,14 @@ void CudaExecutor::send_scalars(const StepScalars& scalars) {
   };
   const DeviceScalars values{scalars.loss_scale, scalars.learning_rate, scalars.clip_norm,
                              correction(beta1_), correction(beta2_),    scalars.draw};
+  if (sent_ == values) return;  // the update of a step takes those of its training program
+  sent_ = values;
   Slot& slot = next_slot();
   std::memcpy(slot.memory, &values, sizeof values);
   check(
       cudaMemcpyAsync(scalars_.data(), slot.memory, sizeof values, cudaMemcpyHostToDevice, stream_),
       "sending scalars");
   check(cudaEventRecord(slot.free, stream_), "event");
-}
-
-void CudaExecutor::capture(BoundProgram& program) {
-  cudaGraph_t graph = nullptr;
-  check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "capturing a step");
-  try {
-    for (const BoundOp& op : program.ops) op(stream_);
-  } catch (...) {
-    cudaStreamEndCapture(stream_, &graph);
-    if (graph != nullptr) cudaGraphDestroy(graph);
-    throw;
-  }
-  check(cudaStreamEndCapture(stream_, &graph), "capturing a step");
-  check(cudaGraphInstantiate(&program.graph, graph, 0), "preparing a step");
-  check(cudaGraphDestroy(graph), "preparing a step");
-}
-
-void CudaExecutor::run(Program which, const StepScalars& scalars) {
-  select();
-  BoundProgram& program = programs_[static_cast<std::size_t>(which)];
-  if (program.ops.empty()) return;
-  send_scalars(scalars);
-  // The first run loads every kernel, which a capture may not do; later ones launch the graph.
-  if (!program.warm || !options_.graphs) {
-    for (const BoundOp& op : program.ops) op(stream_);
-    program.warm = true;
-    return;
-  }
-  if (program.graph == nullptr) capture(program);
-  check(cudaGraphLaunch(program.graph, stream_), "launching a step");
-}
-
-void CudaExecutor::run_timed(Program which, const StepScalars& scalars,
-                             const std::function<void(std::size_t, double)>& report) {
-  select();
-  const BoundProgram& program = programs_[static_cast<std::size_t>(which)];
-  send_scalars(scalars);
-  std::vector<cudaEvent_t> events(program.ops.size() + 1);
-  for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "event");
-  cudaEventRecord(events[0], stream_);
-  for (std::size_t i = 0; i < program.ops.size(); ++i) {
-    program.ops[i](stream_);
-    cudaEventRecord(events[i + 1], stream_);
-  }
-  wait();
-  for (std::size_t i = 0; i < program.ops.size(); ++i) {
-    float milliseconds = 0;
-    cudaEventElapsedTime(&milliseconds, events[i], events[i + 1]);
-    report(program.places[i], milliseconds * 1e-3);
-  }
-  for (cudaEvent_t event : events) cudaEventDestroy(event);
 }
 
 bool CudaExecutor::hold_text(std::span<const std::byte> text, int bytes_per_token) {
@@ -343,14 +257,46 @@ void CudaExecutor::write_windows(TensorId inputs, TensorId targets,
                  static_cast<std::int32_t*>(address(targets)), stream_);
 }
 
+void CudaExecutor::ask(TensorId id) {
+  select();
+  require(plan_.tensor(id).dtype == DType::f32 && plan_.tensor(id).size() == 1,
+          "ask: not one number");
+  if (unused_.empty()) {
+    Answer fresh;
+    void* memory = nullptr;
+    check(cudaMallocHost(&memory, sizeof(float)), "pinned memory");
+    fresh.value = static_cast<float*>(memory);
+    check(cudaEventCreateWithFlags(&fresh.known, cudaEventDisableTiming), "event");
+    unused_.push_back(fresh);
+  }
+  const Answer& next = unused_.front();
+  check(cudaMemcpyAsync(next.value, address(id), sizeof(float), cudaMemcpyDeviceToHost, stream_),
+        "reading a number");
+  check(cudaEventRecord(next.known, stream_), "event");
+  asked_.push_back(next);
+  unused_.pop_front();
+}
+
+float CudaExecutor::answer() {
+  select();
+  require(!asked_.empty(), "answer: nothing was asked");
+  const Answer first = asked_.front();
+  asked_.pop_front();
+  unused_.push_back(first);
+  check(cudaEventSynchronize(first.known), "running a step");
+  return *first.value;
+}
+
 void CudaExecutor::wait() const {
   check(cudaStreamSynchronize(stream_), "running a step");
 }
 
 std::int64_t CudaExecutor::bytes() const {
-  std::int64_t total =
-      bias_block_.bytes() + scratch_block_.bytes() + text_.bytes() + products_->bytes();
+  std::int64_t total = bias_block_.bytes() + scratch_block_.bytes() + side_scratch_block_.bytes() +
+                       text_.bytes() + products_->bytes();
   for (const Block& block : blocks_) total += block.bytes();
+  for (const Block& block : between_blocks_) total += block.bytes();
+  for (const Block& block : held_) total += block.bytes();
   return total;
 }
 

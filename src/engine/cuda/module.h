@@ -22,6 +22,7 @@ struct CudaOptions {
   int device = 0;
   bool graphs = true;         // false: launch op by op, for the test that both agree
   std::string product_cache;  // file of chosen matrix-product algorithms; "": none is kept
+  int lanes = 2;              // 1: no gradients of weights beside the other work; the same bits
 };
 
 struct CudaModule {
@@ -34,7 +35,7 @@ struct CudaModule {
 };
 
 /// Raised when the table or any class that crosses the door changes.
-inline constexpr int kCudaModuleVersion = 1;
+inline constexpr int kCudaModuleVersion = 2;
 inline constexpr const char* kCudaModuleSymbol = "fathom_cuda_module";
 
 }  // namespace fathom::engine

@@ -14,7 +14,7 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr std::size_t kWorkspaceBytes = 64u << 20;
+constexpr std::size_t kWorkspaceBytes = 64u << 20;  // what an algorithm may ask for
 constexpr int kCandidates = 16;
 
 cudaDataType_t type_of(DType dtype) {
@@ -79,11 +79,23 @@ std::uint32_t alignment(const void* address, std::int64_t leading, DType dtype) 
 
 }  // namespace
 
+Workspaces::~Workspaces() {
+  for (const auto& [stream, block] : blocks_) cudaFree(block);
+}
+
+void Workspaces::resize(std::size_t bytes) {
+  for (auto& [stream, block] : blocks_) {
+    check(cudaFree(block), "memory for products");
+    block = nullptr;
+    if (bytes > 0) check(cudaMalloc(&block, bytes), "memory for products");
+  }
+  bytes_ = bytes;
+}
+
 // cuBLAS thinks in columns: a row-major matrix is its transpose there, so C^T = op(B)^T op(A)^T is
 // asked for, B first.
-Product::Product(cublasLtHandle_t handle, const ProductSpec& spec, void* workspace,
-                 std::size_t bytes)
-    : handle_(handle), spec_(spec), workspace_(workspace), workspace_bytes_(bytes) {
+Product::Product(cublasLtHandle_t handle, const ProductSpec& spec, const Workspaces& workspaces)
+    : handle_(handle), spec_(spec), workspaces_(workspaces) {
   check(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "product");
   set(description_, CUBLASLT_MATMUL_DESC_TRANSA, spec.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(description_, CUBLASLT_MATMUL_DESC_TRANSB, spec.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -120,7 +132,7 @@ bool Product::suggest(const ProductOperands& operands, int wanted,
   cublasLtMatmulPreference_t preference = nullptr;
   check(cublasLtMatmulPreferenceCreate(&preference), "product");
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-      static_cast<std::uint64_t>(workspace_bytes_));
+      static_cast<std::uint64_t>(workspaces_.bytes()));
   set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   const std::int64_t lead_a = spec_.transpose_a ? spec_.m : spec_.k;
@@ -152,18 +164,27 @@ cublasStatus_t Product::launch(const ProductOperands& operands, cudaStream_t str
   }
   const float alpha = spec_.alpha, beta = spec_.accumulate ? 1.0f : 0.0f;
   return cublasLtMatmul(handle_, description_, &alpha, operands.b, b_, operands.a, a_, &beta,
-                        operands.c, c_, operands.c, c_, &algorithm, workspace_, workspace_bytes_,
-                        stream);
+                        operands.c, c_, operands.c, c_, &algorithm, workspaces_.of(stream),
+                        workspaces_.bytes(), stream);
+}
+
+std::size_t Product::workspace_needed() const {
+  cublasLtMatmulHeuristicResult_t result{};
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoCheck(handle_, description_, b_, a_, c_, c_, &algorithm_, &result);
+  return status == CUBLAS_STATUS_SUCCESS ? result.workspaceSize : kWorkspaceBytes;
 }
 
 void Product::run(const ProductOperands& operands, cudaStream_t stream) {
   check(launch(operands, stream, algorithm_), text_of(spec_).c_str());
 }
 
-Products::Products(int device, const std::string& cache, cudaStream_t stream)
+Products::Products(int device, const std::string& cache, cudaStream_t stream, cudaStream_t other)
     : stream_(stream), cache_(cache) {
   check(cublasLtCreate(&handle_), "start");
-  check(cudaMalloc(&workspace_, kWorkspaceBytes), "memory for products");
+  workspaces_.add(stream);
+  if (other != nullptr) workspaces_.add(other);
+  workspaces_.resize(kWorkspaceBytes);
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, device), "device properties");
   machine_ = fmt::format("{} cublasLt {}", properties.name, cublasLtGetVersion());
@@ -178,12 +199,11 @@ Products::Products(int device, const std::string& cache, cudaStream_t stream)
 
 Products::~Products() {
   made_.clear();
-  cudaFree(workspace_);
   cublasLtDestroy(handle_);
 }
 
 std::int64_t Products::bytes() const {
-  return static_cast<std::int64_t>(kWorkspaceBytes);
+  return workspaces_.total();
 }
 
 cublasLtMatmulAlgo_t Products::choose(Product& product, const ProductOperands& operands,
@@ -226,7 +246,7 @@ cublasLtMatmulAlgo_t Products::choose(Product& product, const ProductOperands& o
 std::shared_ptr<Product> Products::get(const ProductSpec& spec, const ProductOperands& operands) {
   const std::string key = text_of(spec);
   if (const auto found = made_.find(key); found != made_.end()) return found->second;
-  auto product = std::make_shared<Product>(handle_, spec, workspace_, kWorkspaceBytes);
+  auto product = std::make_shared<Product>(handle_, spec, workspaces_);
   if (operands.extra != nullptr) {
     set(product->description_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.extra);
   }
@@ -246,6 +266,14 @@ std::shared_ptr<Product> Products::get(const ProductSpec& spec, const ProductOpe
     changed_ = true;
   }
   return made_[key] = product;
+}
+
+void Products::shrink() {
+  std::size_t needed = 0;
+  for (const auto& [key, product] : made_) {
+    if (product != nullptr) needed = std::max(needed, product->workspace_needed());
+  }
+  workspaces_.resize(needed);
 }
 
 void Products::save() {

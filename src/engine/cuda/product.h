@@ -47,9 +47,29 @@ struct ProductOperands {
   void* aux = nullptr;
 };
 
+/// Memory for products to run in, one block for each stream: products of one stream take turns.
+class Workspaces {
+ public:
+  Workspaces() = default;
+  ~Workspaces();
+  Workspaces(const Workspaces&) = delete;
+  Workspaces& operator=(const Workspaces&) = delete;
+
+  void add(cudaStream_t stream) { blocks_[stream] = nullptr; }
+  /// All blocks anew; nothing may be running.
+  void resize(std::size_t bytes);
+  void* of(cudaStream_t stream) const { return blocks_.at(stream); }
+  std::size_t bytes() const { return bytes_; }  // of one
+  std::int64_t total() const { return static_cast<std::int64_t>(blocks_.size() * bytes_); }
+
+ private:
+  std::map<cudaStream_t, void*> blocks_;
+  std::size_t bytes_ = 0;
+};
+
 class Product {
  public:
-  Product(cublasLtHandle_t handle, const ProductSpec& spec, void* workspace, std::size_t bytes);
+  Product(cublasLtHandle_t handle, const ProductSpec& spec, const Workspaces& workspaces);
   ~Product();
   Product(const Product&) = delete;
   Product& operator=(const Product&) = delete;
@@ -63,11 +83,12 @@ class Product {
                std::vector<cublasLtMatmulHeuristicResult_t>& found);
   cublasStatus_t launch(const ProductOperands& operands, cudaStream_t stream,
                         const cublasLtMatmulAlgo_t& algorithm);
+  /// Bytes the chosen algorithm needs.
+  std::size_t workspace_needed() const;
 
   cublasLtHandle_t handle_;
   ProductSpec spec_;
-  void* workspace_;
-  std::size_t workspace_bytes_;
+  const Workspaces& workspaces_;
   cublasLtMatmulDesc_t description_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
   cublasLtMatmulAlgo_t algorithm_{};
@@ -76,8 +97,9 @@ class Product {
 /// All products of one executor, equal ones shared.
 class Products {
  public:
-  /// `cache` is a file name, or "" to keep nothing.
-  Products(int device, const std::string& cache, cudaStream_t stream);
+  /// `cache` is a file name, or "" to keep nothing. Products may run on `stream`, where they are
+  /// timed, and beside it on `other`.
+  Products(int device, const std::string& cache, cudaStream_t stream, cudaStream_t other = nullptr);
   ~Products();
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
@@ -87,6 +109,8 @@ class Products {
   std::shared_ptr<Product> get(const ProductSpec& spec, const ProductOperands& operands);
   /// Writes newly chosen algorithms to the cache file.
   void save();
+  /// Gives back the memory that no chosen algorithm needs.
+  void shrink();
   std::int64_t bytes() const;
 
  private:
@@ -95,7 +119,7 @@ class Products {
 
   cublasLtHandle_t handle_ = nullptr;
   cudaStream_t stream_;
-  void* workspace_ = nullptr;
+  Workspaces workspaces_;
   std::string cache_, machine_;
   std::map<std::string, std::string> remembered_;  // spec -> algorithm, both as text
   bool changed_ = false;

@@ -131,8 +131,26 @@ BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
   const auto aligned = [](std::int64_t bytes) { return (bytes + 255) / 256 * 256; };
   const std::int64_t list = aligned(4 * dy.rows);
   const std::int64_t chunks = (rows + kChunk - 1) / kChunk;
-  context.scratch->reserve(3 * list + aligned(chunks * 2 * dy.cols * 4) +
-                           static_cast<std::int64_t>(sort_bytes));
+  const std::int64_t piece_bytes = aligned(chunks * 2 * dy.cols * 4);
+  context.scratch->reserve(piece_bytes);
+  // The order of the tokens is known before anything else is.
+  const auto sorted = std::make_shared<Scratch>();
+  void* memory = context.hold(3 * list + static_cast<std::int64_t>(sort_bytes));
+  sorted->place(memory);
+  auto* numbers = static_cast<std::int32_t*>(memory);
+  auto* keys = numbers + list / 4;
+  auto* order = keys + list / 4;
+  void* sort_memory = order + list / 4;
+  const std::int32_t* tokens = context.tokens(op.tokens);
+  SideWork sort{.between = sorted, .early = true};
+  sort.touched.reads.push_back(bytes_at(tokens, 4 * dy.rows));
+  sort.run = [=](cudaStream_t stream) mutable {
+    number_rows_kernel<<<blocks_for(rows, 256), 256, 0, stream>>>(numbers, rows);
+    check(cub::DeviceRadixSort::SortPairs(sort_memory, sort_bytes, tokens, keys, numbers, order,
+                                          rows, 0, bits, stream),
+          "sort of tokens");
+  };
+  context.beside(std::move(sort));
   Runs runs{};
   runs.dy = context.operand(op.dy);
   runs.d_table = context.floats(op.d_table);
@@ -140,20 +158,10 @@ BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
   runs.width = dy.cols;
   runs.scale = op.scale;
   runs.accumulate = op.d_table_mode == GradMode::accumulate;
-  return [=, tokens = context.tokens(op.tokens),
-          scratch = context.scratch](cudaStream_t stream) mutable {
-    auto* memory = static_cast<char*>(scratch->data());
-    auto* numbers = reinterpret_cast<std::int32_t*>(memory);
-    auto* keys = reinterpret_cast<std::int32_t*>(memory + list);
-    auto* order = reinterpret_cast<std::int32_t*>(memory + 2 * list);
-    runs.pieces = reinterpret_cast<float*>(memory + 3 * list);
-    void* sort_memory = memory + 3 * list + aligned(chunks * 2 * runs.width * 4);
-    number_rows_kernel<<<blocks_for(rows, 256), 256, 0, stream>>>(numbers, rows);
-    check(cub::DeviceRadixSort::SortPairs(sort_memory, sort_bytes, tokens, keys, numbers, order,
-                                          rows, 0, bits, stream),
-          "sort of tokens");
-    runs.keys = keys;
-    runs.rows = order;
+  runs.keys = keys;
+  runs.rows = order;
+  return [=, scratch = context.scratch](cudaStream_t stream) mutable {
+    runs.pieces = static_cast<float*>(scratch->data());
     const int threads = static_cast<int>(std::min<std::int64_t>(256, (runs.width + 31) / 32 * 32));
     sum_runs_kernel<<<static_cast<unsigned>(chunks), threads, 0, stream>>>(runs);
     join_runs_kernel<<<static_cast<unsigned>(classes), threads, 0, stream>>>(runs);

@@ -1,7 +1,6 @@
-// Logits exist for a group of rows at a time, and their gradients take their place. Inside a group
-// they are made and turned chunk by chunk, as much as the cache holds, while the two products of
-// the gradients run over the whole group: they are faster the longer they are. With bf16 products
-// the logits are bf16 too; sums and losses are f32.
+// Logits exist for a chunk of rows at a time, and their gradients take their place. Chunks are few
+// and of equal size: products are faster the longer they are, but memory is held for the largest.
+// With bf16 products the logits are bf16 too; sums and losses are f32.
 #include <map>
 
 #include "engine/cuda/cuda_ops.h"
@@ -9,12 +8,14 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr std::int64_t kChunkBytes = std::int64_t{320} << 20;
+constexpr std::int64_t kChunkBytes = std::int64_t{128} << 20;
 constexpr std::int64_t kRowUnit = 128;  // keeps every chunk aligned
 
 std::int64_t fitting_rows(std::int64_t rows, std::int64_t bytes_per_row, std::int64_t bytes) {
   const std::int64_t fitting = std::max(kRowUnit, bytes / bytes_per_row / kRowUnit * kRowUnit);
-  return std::min(rows, fitting);
+  const std::int64_t chunks = (rows + fitting - 1) / fitting;
+  const std::int64_t even = (rows + chunks - 1) / chunks;
+  return std::min(rows, (even + kRowUnit - 1) / kRowUnit * kRowUnit);
 }
 
 struct LossArgs {
@@ -187,9 +188,6 @@ class ChunkedHead {
           count, stream);
       run_gradients(first, count, stream);
     }
-    total_kernel<<<1, 1024, 0, stream>>>(context_.floats(op_.losses), rows_, context_.scalars,
-                                         context_.floats(op_.loss));
-    check_launch("loss");
   }
 
  private:
@@ -260,6 +258,16 @@ __global__ void bias_rows_kernel(float* logits, const float* bias, std::int64_t 
 BoundOp bind(const HeadLossBackward& op, const Context& context) {
   const auto head = std::make_shared<ChunkedHead>(op, context);
   context.when_ready([head] { head->prepare(); });
+  const std::int64_t rows = context.tensor(op.losses).size();
+  SideWork total{.between = std::make_shared<Scratch>()};
+  total.touched.reads.push_back(bytes_at(context.address(op.losses), 4 * rows));
+  total.touched.writes.push_back(bytes_at(context.address(op.loss), 4));
+  total.run = [=, losses = context.floats(op.losses), loss = context.floats(op.loss),
+               scalars = context.scalars](cudaStream_t stream) {
+    total_kernel<<<1, 1024, 0, stream>>>(losses, rows, scalars, loss);
+    check_launch("loss");
+  };
+  context.beside(std::move(total));
   return [head](cudaStream_t stream) { head->run(stream); };
 }
 

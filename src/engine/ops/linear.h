@@ -26,7 +26,9 @@ struct LinearBackward {
   GradMode d_weight_mode = GradMode::overwrite;
   GradMode d_bias_mode = GradMode::overwrite;
 
-  Uses uses() const { return {{dy, x, weight}, {dx, d_weight, d_bias}}; }
+  Uses uses() const {
+    return {{dy, d_weight.exists() ? x : TensorId{}, weight}, {dx, d_weight, d_bias}};
+  }
 };
 
 void check(const Linear& op, const StepPlan& plan);

@@ -114,26 +114,20 @@ BoundOp bind(const LinearBackward& op, const Context& context) {
   };
 }
 
-BoundOp bind_fused(const Op& first, const Op& second, const Context& context) {
-  const auto* linear = std::get_if<LinearBackward>(&second);
-  if (linear == nullptr || !linear->d_bias.exists()) return {};
-  float* sums = context.floats(linear->d_bias);
-  const bool accumulate = linear->d_bias_mode == GradMode::accumulate;
-  BoundOp maker;
-  if (const auto* activation = std::get_if<ActivationBackward>(&first)) {
-    if (activation->du != linear->dy || activation->mode != GradMode::overwrite) return {};
-    maker = bind_with_sums(*activation, sums, accumulate, context);
-  } else if (const auto* norm = std::get_if<NormBackward>(&first)) {
-    if (norm->d_branch != linear->dy || norm->d_branch_mode != GradMode::overwrite) return {};
-    maker = bind_with_sums(*norm, sums, accumulate, context);
+BoundOp bind_with_bias_gradient(const Op& maker, const LinearBackward& linear,
+                                const Context& context) {
+  if (!linear.d_bias.exists()) return {};
+  float* sums = context.floats(linear.d_bias);
+  const bool accumulate = linear.d_bias_mode == GradMode::accumulate;
+  if (const auto* activation = std::get_if<ActivationBackward>(&maker)) {
+    if (activation->du != linear.dy || activation->mode != GradMode::overwrite) return {};
+    return bind_with_sums(*activation, sums, accumulate, context);
   }
-  if (!maker) return {};
-  LinearBackward without_bias = *linear;
-  without_bias.d_bias = {};
-  return [maker, rest = bind(without_bias, context)](cudaStream_t stream) {
-    maker(stream);
-    rest(stream);
-  };
+  if (const auto* norm = std::get_if<NormBackward>(&maker)) {
+    if (norm->d_branch != linear.dy || norm->d_branch_mode != GradMode::overwrite) return {};
+    return bind_with_sums(*norm, sums, accumulate, context);
+  }
+  return {};
 }
 
 }  // namespace fathom::engine::cuda

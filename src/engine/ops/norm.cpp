@@ -37,9 +37,28 @@ void differentiate(const Norm& op, Differentiator& out) {
   }
   const auto gain = out.slot(op.gain);
   const auto bias = out.slot(op.bias);
-  out.append(NormBackward{dy, incoming, op.normalised_input(), op.stats, op.gain, dx.id, branch.id,
-                          gain.id, bias.id, dx.mode, branch.mode, gain.mode, bias.mode, op.kind,
-                          op.stream_scale, op.branch_scale});
+  NormBackward backward{.dy = dy,
+                        .incoming = incoming,
+                        .r = op.normalised_input(),
+                        .stats = op.stats,
+                        .gain = op.gain,
+                        .dx = dx.id,
+                        .d_branch = branch.id,
+                        .d_gain = gain.id,
+                        .d_bias = bias.id,
+                        .dx_mode = dx.mode,
+                        .d_branch_mode = branch.mode,
+                        .d_gain_mode = gain.mode,
+                        .d_bias_mode = bias.mode,
+                        .kind = op.kind,
+                        .stream_scale = op.stream_scale,
+                        .branch_scale = op.branch_scale};
+  if (out.is_made_again(op.y)) {
+    backward.y_again = out.made_again(op.y);
+    backward.bias = op.bias;
+  }
+  out.append(backward);
+  out.append_put_off(op.y);
 }
 
 }  // namespace fathom::engine

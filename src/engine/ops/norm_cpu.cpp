@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "engine/cpu/cpu_ops.h"
+#include "engine/require.h"
 
 namespace fathom::engine::cpu {
 namespace {
@@ -43,6 +44,7 @@ BoundOp bind(const NormBackward& op, const Context& context) {
                               op.stream_scale,
                               op.branch_scale};
   const std::int64_t width = r.cols;
+  require(!op.y_again.exists(), "norm: this plan is for another device");
   context.scratch->reserve(2 * kParts * width);
   struct Sum {
     float* target;

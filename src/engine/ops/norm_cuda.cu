@@ -19,9 +19,11 @@ struct Forward {
 
 struct Backward {
   Operand dy, incoming, r, dx, d_branch;
+  Operand again;  // y, made again; or null
   const float* stats;
   const float* gain;
-  float* partial;  // [blocks, sums, width]: sums of dy h, of dy and of d_branch
+  const float* bias;  // only for y
+  float* partial;     // [blocks, sums, width]: sums of dy h, of dy and of d_branch
   std::int64_t rows, width;
   float stream_scale, branch_scale;
   bool rms, accumulate_dx, accumulate_branch;
@@ -116,8 +118,16 @@ __global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
       if (c >= a.width) continue;
       const Pack<4> gain = load<4>(a.gain + c);
 #pragma unroll
+      for (int j = 0; j < 4; ++j) h[k].v[j] = (h[k].v[j] - stats.x) * stats.y;
+      if (a.again && holds) {
+        Pack<4> y{};
+        if (a.bias != nullptr) y = load<4>(a.bias + c);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) y.v[j] = h[k].v[j] * gain.v[j] + y.v[j];
+        store<4>(a.again, base + c, y);
+      }
+#pragma unroll
       for (int j = 0; j < 4; ++j) {
-        h[k].v[j] = (h[k].v[j] - stats.x) * stats.y;
         sums[0][k].v[j] += g[k].v[j] * h[k].v[j];
         sums[1][k].v[j] += g[k].v[j];
         g[k].v[j] *= gain.v[j];
@@ -235,6 +245,9 @@ __global__ void backward_any_kernel(Backward a) {
     const float g = load<1>(a.dy, base + c).v[0] * a.gain[c];
     float dr = s * (g - mean_g - h * mean_gh);
     if (a.incoming) dr += load<1>(a.incoming, base + c).v[0];
+    if (a.again) {
+      store<1>(a.again, base + c, {h * a.gain[c] + (a.bias != nullptr ? a.bias[c] : 0.0f)});
+    }
     if (a.d_branch) put<1>(a.d_branch, base + c, {a.branch_scale * dr}, a.accumulate_branch);
     if (a.dx) put<1>(a.dx, base + c, {a.stream_scale * dr}, a.accumulate_dx);
   }
@@ -346,8 +359,10 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
                       context.operand(op.r),
                       context.operand(op.dx),
                       context.operand(op.d_branch),
+                      context.operand(op.y_again),
                       context.floats(op.stats),
                       context.floats(op.gain),
+                      context.floats(op.bias),
                       nullptr,
                       r.rows,
                       r.cols,
@@ -366,15 +381,24 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
     kernel = count == 3 ? backward_kernel_for<3>(r.cols) : backward_kernel_for<2>(r.cols);
     blocks = std::min(r.rows, resident_blocks(kernel, context.multiprocessors));
   }
-  context.scratch->reserve(blocks * count * r.cols * 4);
-  return [=, scratch = context.scratch](cudaStream_t stream) {
+  // Nobody waits for the sums over all rows: they are brought together beside what comes next.
+  const auto partial = context.between();
+  partial->reserve(blocks * count * r.cols * 4);
+  SideWork reduction{.between = partial};
+  for (float* target : sums.target) {
+    if (target != nullptr) reduction.touched.writes.push_back(bytes_at(target, r.cols * 4));
+  }
+  reduction.run = [=, width = r.cols](cudaStream_t stream) {
+    const dim3 columns(static_cast<unsigned>(blocks_for(width, 32)), static_cast<unsigned>(count));
+    reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(static_cast<float*>(partial->data()),
+                                                        blocks, count, width, sums);
+    check_launch("norm backward");
+  };
+  context.beside(std::move(reduction));
+  return [=](cudaStream_t stream) {
     Backward args = bare;
-    args.partial = static_cast<float*>(scratch->data());
+    args.partial = static_cast<float*>(partial->data());
     kernel<<<static_cast<unsigned>(blocks), 32 * kWarps, 0, stream>>>(args);
-    const dim3 columns(static_cast<unsigned>(blocks_for(args.width, 32)),
-                       static_cast<unsigned>(count));
-    reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(args.partial, blocks, count, args.width,
-                                                        sums);
     check_launch("norm backward");
   };
 }

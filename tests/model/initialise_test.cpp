@@ -1,0 +1,61 @@
+// Initial values are the same whoever draws them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/device.h"
+#include "model/transformer.h"
+
+namespace fathom::model {
+namespace {
+
+std::unique_ptr<const Transformer> wide_model() {
+  ModelSpec spec;
+  spec.width = 512;
+  spec.heads = 8;
+  spec.context = 16;
+  spec.parametrisation = Parametrisation::mup;  // values of another deviation than queries and keys
+  return build_transformer(spec, {});
+}
+
+TEST(InitialValues, DoNotDependOnTheNumberOfThreads) {
+  const auto model = wide_model();
+  for (const Parameter& parameter : model->parameters) {
+    if (parameter.name.find("sub.0") == std::string::npos) continue;
+    const auto alone = initial_values(*model, parameter, 3, 1);
+    for (const unsigned threads : {2u, 5u}) {
+      EXPECT_EQ(alone, initial_values(*model, parameter, 3, threads)) << parameter.name;
+    }
+    EXPECT_EQ(alone, initial_values(*model, parameter, 3)) << parameter.name;
+  }
+}
+
+TEST(InitialValues, HaveTheDeviationAskedFor) {
+  const auto model = wide_model();
+  const Parameter& parameter = model->parameters.front();  // the token table
+  double squares = 0;
+  const auto values = initial_values(*model, parameter, 3);
+  for (const float value : values) squares += static_cast<double>(value) * value;
+  const double deviation = std::sqrt(squares / static_cast<double>(values.size()));
+  EXPECT_NEAR(deviation / parameter.scaling.init_std, 1, 0.01);
+}
+
+TEST(InitialValues, CudaDrawsTheSameBits) {
+  std::string why = "the driver sees no GPU";
+  const engine::CudaModule* module = engine::find_cuda_module(&why);
+  if (module == nullptr || module->device_count() == 0) GTEST_SKIP() << "no CUDA: " << why;
+  const auto model = wide_model();
+  const auto executor = module->make_executor(model->plan, {});
+  initialise(*model, *executor, 3);
+  for (const Parameter& parameter : model->parameters) {
+    const auto expected = initial_values(*model, parameter, 3);
+    std::vector<float> drawn(expected.size());
+    executor->read(parameter.id, drawn);
+    std::size_t differing = 0;
+    for (std::size_t i = 0; i < drawn.size(); ++i) differing += drawn[i] != expected[i];
+    EXPECT_EQ(differing, 0u) << parameter.name << " of " << drawn.size();
+  }
+}
+
+}  // namespace
+}  // namespace fathom::model
