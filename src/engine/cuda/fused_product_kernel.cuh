@@ -1,0 +1,362 @@
+// The kernel of fused_product.h.
+//
+// A block owns 128 columns and keeps b for them in shared memory. Each of its warpgroups is a
+// worker of its own: it takes every so many-th tile of 64 rows, so that one multiplies while
+// another is busy with its results; a warp beside each fetches its tiles of a (64 rows x 64 of K),
+// and on the way back its tiles of pre. All tiles have rows of 128 bytes in the 128-byte swizzle,
+// 64 columns each; results leave through shared memory by the copy engine, which also guards the
+// edges: zeros come in, nothing goes out.
+#pragma once
+
+#include "engine/cuda/activation_value.cuh"
+#include "engine/cuda/attention_flash.cuh"
+#include "engine/cuda/attention_wgmma.cuh"
+#include "engine/cuda/bulk_copy.cuh"
+#include "engine/cuda/device.cuh"
+#include "engine/cuda/fused_product.h"
+
+namespace fathom::engine::cuda::fused {
+
+constexpr int kRows = 64, kColumns = 128, kBlock = 64;  // of a tile of results; of K
+constexpr int kChunkBytes = kRows * kBlock * 2;         // 64 x 64 of anything
+constexpr int kWeightBytes = kColumns * kBlock * 2;     // of b, for one block of K
+constexpr int kBufferBytes = 2 * kChunkBytes;           // see Workspace
+constexpr int kMostStages = 8, kMostBuffers = 4, kMostGroups = 3;
+constexpr int kBarriers = 2 * kMostStages + 2 * kMostBuffers;  // of a worker
+constexpr int kTailBytes = kColumns * 4 + (kMostGroups * kBarriers + 1) * 8;
+
+__host__ __device__ constexpr int shared_bytes(int k_blocks, int groups, int buffers, int stages) {
+  return k_blocks * kWeightBytes + groups * (buffers * kBufferBytes + stages * kChunkBytes) +
+         kTailBytes;
+}
+
+/// A place in a ring of buffers, and the parity of this time around.
+struct Place {
+  int index = 0;
+  std::uint32_t parity = 0;
+  __device__ __forceinline__ void advance(int size) {
+    if (++index == size) {
+      index = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+/// Where a worker's things lie in shared memory. A buffer is, forward, 64 columns of pre and then
+/// of out; on the way back 128 columns of pre, which out replaces.
+struct Workspace {
+  std::uint32_t weights, buffers, stages, bias, weights_full, barriers;
+
+  __device__ __forceinline__ Workspace(const FusedArgs& args, std::uint32_t base, int groups,
+                                       int group) {
+    const int own = args.buffers * kBufferBytes + args.stages * kChunkBytes;
+    weights = base;
+    buffers = base + args.k_blocks * kWeightBytes + group * own;
+    stages = buffers + args.buffers * kBufferBytes;
+    bias = base + args.k_blocks * kWeightBytes + groups * own;
+    weights_full = bias + kColumns * 4;
+    barriers = weights_full + 8 + group * kBarriers * 8;
+  }
+  __device__ __forceinline__ std::uint32_t stage(int s) const { return stages + s * kChunkBytes; }
+  __device__ __forceinline__ std::uint32_t buffer(int i) const {
+    return buffers + i * kBufferBytes;
+  }
+  __device__ __forceinline__ std::uint32_t full(int s) const { return barriers + s * 8; }
+  __device__ __forceinline__ std::uint32_t empty(int s) const {
+    return barriers + (kMostStages + s) * 8;
+  }
+  __device__ __forceinline__ std::uint32_t buffer_full(int i) const {
+    return barriers + (2 * kMostStages + i) * 8;
+  }
+  __device__ __forceinline__ std::uint32_t buffer_empty(int i) const {
+    return barriers + (2 * kMostStages + kMostBuffers + i) * 8;
+  }
+};
+
+/// Which tiles of 64 rows a worker takes.
+struct Share {
+  int first, step;
+};
+
+template <bool kBackward>
+__device__ __forceinline__ void fetch_weights(const FusedArgs& args, const Workspace& at,
+                                              int column) {
+  arrive_expecting(at.weights_full, args.k_blocks * kWeightBytes);
+  for (int kb = 0; kb < args.k_blocks; ++kb) {
+    const std::uint32_t to = at.weights + kb * kWeightBytes;
+    if constexpr (kBackward) {  // [K, N]: two tiles of 64 rows x 64 columns
+      load_tile(to, args.b, column, kb * kBlock, at.weights_full);
+      load_tile(to + kChunkBytes, args.b, column + 64, kb * kBlock, at.weights_full);
+    } else {  // [N, K]: one tile of 128 rows
+      load_tile(to, args.b, kb * kBlock, column, at.weights_full);
+    }
+  }
+}
+
+template <bool kBackward>
+__device__ __forceinline__ void fetch(const FusedArgs& args, const Workspace& at, Share share,
+                                      int column) {
+  Place stage, buffer;
+  for (int tile = share.first; tile < args.tiles; tile += share.step) {
+    for (int kb = 0; kb < args.k_blocks; ++kb) {
+      wait_for(at.empty(stage.index), stage.parity ^ 1);
+      arrive_expecting(at.full(stage.index), kChunkBytes);
+      load_tile(at.stage(stage.index), args.a, kb * kBlock, tile * kRows, at.full(stage.index));
+      stage.advance(args.stages);
+    }
+    if constexpr (kBackward) {
+      wait_for(at.buffer_empty(buffer.index), buffer.parity ^ 1);
+      const std::uint32_t full = at.buffer_full(buffer.index), to = at.buffer(buffer.index);
+      arrive_expecting(full, kBufferBytes);
+      load_tile(to, args.pre, column, tile * kRows, full);
+      load_tile(to + kChunkBytes, args.pre, column + 64, tile * kRows, full);
+      buffer.advance(args.buffers);
+    }
+  }
+}
+
+/// All threads of a warpgroup.
+__device__ __forceinline__ void meet(int group) {
+  asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+}
+
+/// The four 8 x 8 squares of 16 columns from c[n] on, as store_matrices wants them.
+__device__ __forceinline__ void pack_squares(std::uint32_t (&r)[4], const float (&c)[2][4]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) r[i] = pack_bf16(c[i >> 1][(i & 1) * 2], c[i >> 1][(i & 1) * 2 + 1]);
+}
+
+/// pre and out of a tile, 64 columns at a time.
+template <ActivationKind kKind>
+__device__ __forceinline__ void finish_forward(const FusedArgs& args, const Workspace& at,
+                                               const float (&c)[16][4], const float* bias,
+                                               Place& buffer, int group, int tile, int column) {
+  const int lane = threadIdx.x & 31, warp = (threadIdx.x >> 5) & 3;
+  const bool leader = threadIdx.x % 128 == 0;
+  const std::uint32_t own = warp * 16 * 128 + flash::left_offset<64>(lane);
+#pragma unroll
+  for (int chunk = 0; chunk < 2; ++chunk) {
+    if (column + chunk * 64 >= args.columns) break;
+    const std::uint32_t to = at.buffer(buffer.index);
+    if (leader) {  // the buffer's last results are out
+      if (args.buffers == 1) wait_stores_read<0>();
+      if (args.buffers == 2) wait_stores_read<1>();
+    }
+    meet(group);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const int n = chunk * 8 + j * 2;
+      float y[2][4];
+      const float pre[2][4] = {{c[n][0], c[n][1], c[n][2], c[n][3]},
+                               {c[n + 1][0], c[n + 1][1], c[n + 1][2], c[n + 1][3]}};
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const float2 b = *reinterpret_cast<const float2*>(bias + (n + e) * 8);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          y[e][i] = evaluate<kKind, true>(pre[e][i] + ((i & 1) ? b.y : b.x)).y;
+        }
+      }
+      std::uint32_t r[4];
+      pack_squares(r, pre);
+      flash::store_matrices((to + own) ^ (j << 5), r);
+      pack_squares(r, y);
+      flash::store_matrices((to + kChunkBytes + own) ^ (j << 5), r);
+    }
+    flash::publish_shared();
+    meet(group);
+    if (leader) {
+      store_tile(args.pre, column + chunk * 64, tile * kRows, to);
+      store_tile(args.out, column + chunk * 64, tile * kRows, to + kChunkBytes);
+      commit_stores();
+    }
+    buffer.advance(args.buffers);
+  }
+}
+
+/// out of a tile in the place of pre; adds to the sums of this thread's columns.
+template <ActivationKind kKind>
+__device__ __forceinline__ void finish_backward(const FusedArgs& args, const Workspace& at,
+                                                const float (&c)[16][4], float (&sums)[16][2],
+                                                const float* bias, const Place& buffer, int group,
+                                                int tile, int column) {
+  const int lane = threadIdx.x & 31, warp = (threadIdx.x >> 5) & 3;
+  const std::uint32_t tiles = at.buffer(buffer.index);
+  const std::uint32_t own = tiles + warp * 16 * 128 + flash::left_offset<64>(lane);
+  wait_for(at.buffer_full(buffer.index), buffer.parity);
+#pragma unroll
+  for (int chunk = 0; chunk < 2; ++chunk) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const int n = chunk * 8 + j * 2;
+      const std::uint32_t place = (own ^ (j << 5)) + chunk * kChunkBytes;
+      std::uint32_t r[4];
+      flash::load_matrices(r, place);
+      float du[2][4];
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const float2 b = *reinterpret_cast<const float2*>(bias + (n + e) * 8);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const float2 u = unpack_bf16(r[2 * e + half]);
+          const float* d = c[n + e] + 2 * half;
+          du[e][2 * half] = d[0] * evaluate<kKind, true>(u.x + b.x).slope;
+          du[e][2 * half + 1] = d[1] * evaluate<kKind, true>(u.y + b.y).slope;
+        }
+        sums[n + e][0] += du[e][0] + du[e][2];
+        sums[n + e][1] += du[e][1] + du[e][3];
+      }
+      pack_squares(r, du);
+      flash::store_matrices(place, r);
+    }
+  }
+  flash::publish_shared();
+  meet(group);
+  if (threadIdx.x % 128 == 0) {
+    store_tile(args.out, column, tile * kRows, tiles);
+    if (column + 64 < args.columns) {
+      store_tile(args.out, column + 64, tile * kRows, tiles + kChunkBytes);
+    }
+    commit_stores();
+  }
+}
+
+/// The columns' sums over the block, in a fixed order: lanes, then warps.
+template <int GROUPS>
+__device__ __forceinline__ void put_sums(const FusedArgs& args, unsigned char* memory,
+                                         std::uint32_t base, float (&sums)[16][2], int part,
+                                         int column) {
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll
+  for (int n = 0; n < 16; ++n) {
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+#pragma unroll
+      for (int lanes = 4; lanes < 32; lanes *= 2) {
+        sums[n][e] += __shfl_xor_sync(0xffffffffu, sums[n][e], lanes);
+      }
+    }
+  }
+  // The stages of a have been used for the last time, by all warps of the group.
+  const auto row_of = [&](int w) {
+    const Workspace at(args, base, GROUPS, w >> 2);
+    return reinterpret_cast<float*>(memory + (at.stages - base)) + (w & 3) * kColumns;
+  };
+  if (lane < 4) {
+    float* own = row_of(warp);
+#pragma unroll
+    for (int n = 0; n < 16; ++n) {
+      own[n * 8 + lane * 2] = sums[n][0];
+      own[n * 8 + lane * 2 + 1] = sums[n][1];
+    }
+  }
+  asm volatile("bar.sync %0, %1;" ::"n"(kMostGroups + 1), "n"(GROUPS * 128) : "memory");
+  const int c = threadIdx.x;
+  if (c >= kColumns || column + c >= args.columns) return;
+  float sum = 0;
+  for (int w = 0; w < GROUPS * 4; ++w) sum += row_of(w)[c];
+  args.partial[static_cast<std::int64_t>(part) * args.columns + column + c] = sum;
+}
+
+/// The products of one tile: c[64 x 128] over all of K.
+template <bool kBackward, class Between>
+__device__ __forceinline__ void multiply(const FusedArgs& args, const Workspace& at,
+                                         float (&c)[16][4], Place& stage, const Between& between) {
+  const bool one_a_warp = (threadIdx.x & 31) == 0;
+  int before = 0;
+  for (int kb = 0; kb < args.k_blocks; ++kb) {
+    wait_for(at.full(stage.index), stage.parity);
+    const std::uint64_t a = flash::describe<128>(at.stage(stage.index));
+    const std::uint32_t weights = at.weights + kb * kWeightBytes;
+    const std::uint64_t b =
+        kBackward ? flash::describe_turned<kChunkBytes>(weights) : flash::describe<128>(weights);
+    flash::begin_products();
+#pragma unroll
+    for (int kk = 0; kk < kBlock / 16; ++kk) {
+      flash::multiply_wide<kBackward>(c, a + kk * 2, b + kk * (kBackward ? 128 : 2),
+                                      kb > 0 || kk > 0);
+    }
+    flash::commit_products();
+    if (kb == 0) {
+      between();
+    } else {
+      flash::wait_products<1>();
+      if (one_a_warp) arrive(at.empty(before));
+    }
+    __syncwarp();
+    before = stage.index;
+    stage.advance(args.stages);
+  }
+  flash::wait_products<0>();
+  flash::pin(c);
+  if (one_a_warp) arrive(at.empty(before));
+  __syncwarp();
+}
+
+template <bool kBackward, ActivationKind kKind, int GROUPS>
+__global__ void __launch_bounds__(GROUPS * 160, 1)
+    fused_kernel(const __grid_constant__ FusedArgs args) {
+#if FATHOM_WGMMA
+  extern __shared__ __align__(1024) unsigned char memory[];
+  const std::uint32_t base = flash::shared_address(memory);
+  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+  const bool fetches = warp >= GROUPS * 4;
+  const int group = fetches ? warp - GROUPS * 4 : warp >> 2;
+  const int part = blockIdx.x / args.column_tiles, parts = gridDim.x / args.column_tiles;
+  const int column = static_cast<int>(blockIdx.x) % args.column_tiles * kColumns;
+  const Workspace at(args, base, GROUPS, group);
+  float* bias = reinterpret_cast<float*>(memory + (at.bias - base));
+
+  if (fetches && lane == 0) {
+    for (int s = 0; s < args.stages; ++s) {
+      make_barrier(at.full(s), 1);
+      make_barrier(at.empty(s), 4);
+    }
+    for (int i = 0; i < args.buffers; ++i) {
+      make_barrier(at.buffer_full(i), 1);
+      make_barrier(at.buffer_empty(i), 1);
+    }
+    if (group == 0) make_barrier(at.weights_full, 1);
+    publish_barriers();
+  }
+  if (threadIdx.x < kColumns) {
+    const int c = column + static_cast<int>(threadIdx.x);
+    bias[threadIdx.x] = args.bias != nullptr && c < args.columns ? args.bias[c] : 0.0f;
+  }
+  __syncthreads();
+
+  const Share share{part * GROUPS + group, parts * GROUPS};
+  if (fetches) {
+    if (lane != 0) return;
+    if (group == 0) fetch_weights<kBackward>(args, at, column);
+    fetch<kBackward>(args, at, share, column);
+    return;
+  }
+  const float* own_bias = bias + (lane & 3) * 2;
+  const bool leader = threadIdx.x % 128 == 0;
+  Place stage, buffer, last_buffer;
+  float sums[16][2] = {};
+  wait_for(at.weights_full, 0);
+  for (int tile = share.first; tile < args.tiles; tile += share.step) {
+    float c[16][4];
+    multiply<kBackward>(args, at, c, stage, [&] {
+      if (!kBackward || !leader || tile == share.first) return;
+      wait_stores_read<0>();  // of the tile before: its buffer may be filled again
+      arrive(at.buffer_empty(last_buffer.index));
+    });
+    if constexpr (kBackward) {
+      finish_backward<kKind>(args, at, c, sums, own_bias, buffer, group, tile, column);
+      last_buffer = buffer;
+      buffer.advance(args.buffers);
+    } else {
+      finish_forward<kKind>(args, at, c, own_bias, buffer, group, tile, column);
+    }
+  }
+  if constexpr (kBackward) put_sums<GROUPS>(args, memory, base, sums, part, column);
+  if (leader) wait_stores_read<0>();
+#else
+  __trap();  // compiled for a GPU without these products: never launched there
+#endif
+}
+
+}  // namespace fathom::engine::cuda::fused
