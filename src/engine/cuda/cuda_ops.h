@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "engine/cuda/check.h"
 #include "engine/cuda/device.cuh"
@@ -103,6 +106,16 @@ BoundOp bind_with_sums(const ActivationBackward& op, float* bias_sums, bool accu
                        const Context& context);
 BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
                        const Context& context);
+
+/// The first `count` ops of a program as fewer; `bound` says which of them each stands for. None
+/// where they do not fuse.
+struct FusedOps {
+  std::vector<std::pair<std::size_t, BoundOp>> bound;
+  std::size_t count = 0;
+};
+/// A product and the activation after it, forward and backward (fused_product.h), where that is the
+/// fastest way; on the way back with what bind_fused does before and after.
+FusedOps bind_feed_forward(std::span<const Op> ops, const Context& context);
 
 /// sums[period, width] (+)= factor * sums of x's rows n = t mod period, in a fixed order. Where x
 /// lies is asked at launch: it may be in the scratch, of which the sum uses what is behind

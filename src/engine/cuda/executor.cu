@@ -162,6 +162,14 @@ void CudaExecutor::bind_programs() {
     const std::vector<Op>& ops = plan_.program(static_cast<Program>(which));
     BoundProgram& program = programs_[static_cast<std::size_t>(which)];
     for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (FusedOps fused = bind_feed_forward(std::span(ops).subspan(i), context); fused.count > 0) {
+        for (auto& [place, op] : fused.bound) {
+          program.places.push_back(i + place);
+          program.ops.push_back(std::move(op));
+        }
+        i += fused.count - 1;
+        continue;
+      }
       program.places.push_back(i);
       BoundOp fused = i + 1 < ops.size() ? bind_fused(ops[i], ops[i + 1], context) : BoundOp{};
       if (fused) {
