@@ -222,10 +222,10 @@ int check_shape(const FusedSpec& spec, bool with_bias, int multiprocessors) {
     const bool guards = pre.guard_holds() && result.guard_holds() && partial.guard_holds();
     if (right_results && again && guards) continue;
     ++wrong;
-    std::printf("  WRONG %s %ldx%ldx%ld %s bias %d, groups %d buffers %d stages %d:%s%s%s\n",
+    std::printf("  WRONG %s %ldx%ldx%ld %s bias %d, variant %s:%s%s%s\n",
                 spec.backward ? "backward" : "forward", static_cast<long>(m), static_cast<long>(n),
                 static_cast<long>(k), kKindNames[static_cast<int>(spec.kind)], with_bias,
-                variant.groups, variant.buffers, variant.stages, right_results ? "" : " values",
+                variant.name().c_str(), right_results ? "" : " values",
                 again ? "" : " not repeated", guards ? "" : " wrote behind the end");
   }
   return wrong;
@@ -237,7 +237,8 @@ int check_all(int multiprocessors) {
   };
   const Shape shapes[] = {{64, 128, 64},    {128, 128, 128},  {100, 72, 40},   {1, 8, 8},
                           {200, 136, 72},   {1000, 512, 128}, {300, 320, 192}, {513, 1024, 256},
-                          {700, 2048, 512}, {777, 392, 488},  {9000, 256, 64}};
+                          {700, 2048, 512}, {777, 392, 488},  {9000, 256, 64}, {100, 72, 264},
+                          {1, 8, 256},      {333, 648, 1000}};
   int wrong = 0, count = 0;
   for (const bool backward : {false, true}) {
     for (const Shape& s : shapes) {
@@ -346,8 +347,7 @@ void time_width(std::int64_t d, ActivationKind kind, Products& products, int mul
         fused.run(partial.data, stream);
         if (back) reduce_parts(partial.data, fused.parts(), wide, sums.data, 1, false, stream);
       });
-      std::printf("  groups %d buffers %d stages %d: %.1f us, %.2fx\n", variant.groups,
-                  variant.buffers, variant.stages, us, both / us);
+      std::printf("  %s: %.1f us, %.2fx\n", variant.name().c_str(), us, both / us);
     }
     std::fflush(stdout);
   }

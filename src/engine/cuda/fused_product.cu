@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/cuda/check.h"
-#include "engine/cuda/fused_product_kernel.cuh"
+#include "engine/cuda/fused_product_streamed.cuh"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -11,24 +11,28 @@ namespace {
 using namespace fused;
 
 constexpr int kSharedLimit = 232448;  // of a block on sm_90
-constexpr int kMostK = 512;
+constexpr int kMostK = 512, kStreamedK = 256;
+constexpr int kLeastStages = 4;  // fewer were slower in every measurement
+static_assert(streamed_bytes(2, 3) <= kSharedLimit && streamed_bytes(1, 4) <= kSharedLimit);
 
 using Kernel = void (*)(FusedArgs);
 
 template <bool kBackward, ActivationKind kKind>
-Kernel kernel_for(int groups) {
-  return groups == 3 ? fused_kernel<kBackward, kKind, 3> : fused_kernel<kBackward, kKind, 2>;
+Kernel kernel_for(const FusedVariant& variant) {
+  if (variant.streamed) return streamed_kernel<kBackward, kKind>;
+  return variant.groups == 3 ? fused_kernel<kBackward, kKind, 3>
+                             : fused_kernel<kBackward, kKind, 2>;
 }
 
 template <bool kBackward>
-Kernel kernel_for(ActivationKind kind, int groups) {
+Kernel kernel_for(ActivationKind kind, const FusedVariant& variant) {
   switch (kind) {
     case ActivationKind::relu:
-      return kernel_for<kBackward, ActivationKind::relu>(groups);
+      return kernel_for<kBackward, ActivationKind::relu>(variant);
     case ActivationKind::gelu:
-      return kernel_for<kBackward, ActivationKind::gelu>(groups);
+      return kernel_for<kBackward, ActivationKind::gelu>(variant);
     case ActivationKind::gelu_tanh:
-      return kernel_for<kBackward, ActivationKind::gelu_tanh>(groups);
+      return kernel_for<kBackward, ActivationKind::gelu_tanh>(variant);
     case ActivationKind::swiglu:
       break;
   }
@@ -79,7 +83,8 @@ std::string FusedSpec::name() const {
 }
 
 std::string FusedVariant::name() const {
-  return std::to_string(groups) + " " + std::to_string(buffers) + " " + std::to_string(stages);
+  return (streamed ? "streamed " : "") + std::to_string(groups) + " " + std::to_string(buffers) +
+         " " + std::to_string(stages);
 }
 
 std::vector<FusedVariant> FusedProduct::variants(const FusedSpec& spec) {
@@ -87,18 +92,22 @@ std::vector<FusedVariant> FusedProduct::variants(const FusedSpec& spec) {
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  const bool fits = spec.k <= kMostK && spec.k % 8 == 0 && spec.n % 8 == 0 &&
+  const bool fits = spec.k % 8 == 0 && spec.n % 8 == 0 &&
                     spec.n <= std::int64_t{multiprocessors} * kColumns && spec.m < (1 << 30);
   if (major != 9 || !fits || spec.kind == ActivationKind::swiglu) return {};
   if (tensor_map_encoder() == nullptr) return {};
   std::vector<FusedVariant> found;
-  for (int groups = 2; groups <= kMostGroups; ++groups) {
+  for (int groups = 2; groups <= kMostGroups && spec.k <= kMostK; ++groups) {
     // Forward, a second buffer is all that helps.
-    for (int buffers = spec.backward ? kMostBuffers : 2; buffers > 0; --buffers) {
+    for (int buffers = spec.backward ? 3 : 2; buffers > 0; --buffers) {
       const int left = kSharedLimit - shared_bytes(k_blocks_of(spec), groups, buffers, 0);
       const int stages = std::min(kMostStages, left / (groups * kChunkBytes));
-      if (stages >= 2) found.push_back({groups, buffers, stages});
+      if (stages >= kLeastStages) found.push_back({groups, buffers, stages, false});
     }
+  }
+  if (spec.k >= kStreamedK) {
+    found.push_back({2, 2, 3, true});
+    if (!spec.backward) found.push_back({2, 1, 4, true});
   }
   return found;
 }
@@ -113,16 +122,19 @@ FusedProduct::FusedProduct(const FusedSpec& spec, const FusedOperands& operands,
   args_.bias = operands.bias;
   args_.tiles = static_cast<int>((spec.m + kRows - 1) / kRows);
   args_.columns = static_cast<int>(spec.n);
-  args_.column_tiles = static_cast<int>((spec.n + kColumns - 1) / kColumns);
+  const int columns = variant.streamed ? 2 * kColumns : kColumns;
+  args_.column_tiles = static_cast<int>((spec.n + columns - 1) / columns);
   args_.k_blocks = k_blocks_of(spec);
   args_.stages = variant.stages;
   args_.buffers = variant.buffers;
-  const int most = (args_.tiles + variant.groups - 1) / variant.groups;
+  const int most = (args_.tiles + variant.groups - 1) / variant.groups;  // tiles of a block's own
   parts_ = std::clamp(multiprocessors / args_.column_tiles, 1, most);
-  threads_ = variant.groups * 160;
-  bytes_ = shared_bytes(args_.k_blocks, variant.groups, variant.buffers, variant.stages);
-  kernel_ = spec.backward ? kernel_for<true>(spec.kind, variant.groups)
-                          : kernel_for<false>(spec.kind, variant.groups);
+  threads_ = variant.streamed ? 384 : variant.groups * 160;
+  bytes_ = variant.streamed
+               ? streamed_bytes(variant.buffers, variant.stages)
+               : shared_bytes(args_.k_blocks, variant.groups, variant.buffers, variant.stages);
+  kernel_ =
+      spec.backward ? kernel_for<true>(spec.kind, variant) : kernel_for<false>(spec.kind, variant);
   check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes_),
         "shared memory of a product");
 }

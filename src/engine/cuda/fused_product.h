@@ -4,8 +4,8 @@
 //   backward   out = (a b) f'(pre + bias)                 a [M, K], b [K, N] (dy and W of `down`),
 //              and the column sums of out by part
 //
-// One pass over memory instead of two or three. They need K <= 512 and N and K divisible by 8:
-// a block keeps 128 columns of b in shared memory for good.
+// One pass over memory instead of two or three. N and K must be divisible by 8. Two forms: a block
+// keeps its columns of b in shared memory for good (K <= 512), or streams both operands.
 #pragma once
 
 #include <cuda.h>
@@ -39,6 +39,7 @@ struct FusedOperands {
 /// tiles of `a` on their way for each.
 struct FusedVariant {
   int groups = 2, buffers = 2, stages = 4;
+  bool streamed = false;
 
   std::string name() const;
 };

@@ -1,4 +1,5 @@
-// The kernel of fused_product.h.
+// The kernel of fused_product.h for K up to 512, and the parts it shares with the other
+// (fused_product_streamed.cuh).
 //
 // A block owns 128 columns and keeps b for them in shared memory. Each of its warpgroups is a
 // worker of its own: it takes every so many-th tile of 64 rows, so that one multiplies while
@@ -42,55 +43,65 @@ struct Place {
   }
 };
 
-/// Where a worker's things lie in shared memory. A buffer is, forward, 64 columns of pre and then
-/// of out; on the way back 128 columns of pre, which out replaces.
+/// Where a warpgroup's things lie in shared memory. A buffer is, forward, 64 columns of pre and
+/// then of out; on the way back 128 columns of pre, which out replaces.
 struct Workspace {
-  std::uint32_t weights, buffers, stages, bias, weights_full, barriers;
+  std::uint32_t weights, buffers, stages, bias, weights_full, ring, tickets;
 
-  __device__ __forceinline__ Workspace(const FusedArgs& args, std::uint32_t base, int groups,
-                                       int group) {
-    const int own = args.buffers * kBufferBytes + args.stages * kChunkBytes;
-    weights = base;
-    buffers = base + args.k_blocks * kWeightBytes + group * own;
-    stages = buffers + args.buffers * kBufferBytes;
-    bias = base + args.k_blocks * kWeightBytes + groups * own;
-    weights_full = bias + kColumns * 4;
-    barriers = weights_full + 8 + group * kBarriers * 8;
-  }
   __device__ __forceinline__ std::uint32_t stage(int s) const { return stages + s * kChunkBytes; }
   __device__ __forceinline__ std::uint32_t buffer(int i) const {
     return buffers + i * kBufferBytes;
   }
-  __device__ __forceinline__ std::uint32_t full(int s) const { return barriers + s * 8; }
+  __device__ __forceinline__ std::uint32_t full(int s) const { return ring + s * 8; }
   __device__ __forceinline__ std::uint32_t empty(int s) const {
-    return barriers + (kMostStages + s) * 8;
+    return ring + (kMostStages + s) * 8;
   }
-  __device__ __forceinline__ std::uint32_t buffer_full(int i) const {
-    return barriers + (2 * kMostStages + i) * 8;
-  }
+  __device__ __forceinline__ std::uint32_t buffer_full(int i) const { return tickets + i * 8; }
   __device__ __forceinline__ std::uint32_t buffer_empty(int i) const {
-    return barriers + (2 * kMostStages + kMostBuffers + i) * 8;
+    return tickets + (kMostBuffers + i) * 8;
   }
 };
 
-/// Which tiles of 64 rows a worker takes.
+__device__ __forceinline__ Workspace resident_workspace(const FusedArgs& args, std::uint32_t base,
+                                                        int groups, int group) {
+  const int own = args.buffers * kBufferBytes + args.stages * kChunkBytes;
+  const std::uint32_t owns = base + args.k_blocks * kWeightBytes;
+  Workspace at;
+  at.weights = base;
+  at.buffers = owns + group * own;
+  at.stages = at.buffers + args.buffers * kBufferBytes;
+  at.bias = owns + groups * own;
+  at.weights_full = at.bias + kColumns * 4;
+  at.ring = at.weights_full + 8 + group * kBarriers * 8;
+  at.tickets = at.ring + 2 * kMostStages * 8;
+  return at;
+}
+
+/// Which tiles of rows a worker takes.
 struct Share {
   int first, step;
 };
 
+/// b of a block of K, 128 columns.
 template <bool kBackward>
-__device__ __forceinline__ void fetch_weights(const FusedArgs& args, const Workspace& at,
-                                              int column) {
-  arrive_expecting(at.weights_full, args.k_blocks * kWeightBytes);
-  for (int kb = 0; kb < args.k_blocks; ++kb) {
-    const std::uint32_t to = at.weights + kb * kWeightBytes;
-    if constexpr (kBackward) {  // [K, N]: two tiles of 64 rows x 64 columns
-      load_tile(to, args.b, column, kb * kBlock, at.weights_full);
-      load_tile(to + kChunkBytes, args.b, column + 64, kb * kBlock, at.weights_full);
-    } else {  // [N, K]: one tile of 128 rows
-      load_tile(to, args.b, kb * kBlock, column, at.weights_full);
-    }
+__device__ __forceinline__ void fetch_weights(const FusedArgs& args, std::uint32_t to, int kb,
+                                              int column, std::uint32_t barrier) {
+  if constexpr (kBackward) {  // [K, N]: two tiles of 64 rows x 64 columns
+    load_tile(to, args.b, column, kb * kBlock, barrier);
+    load_tile(to + kChunkBytes, args.b, column + 64, kb * kBlock, barrier);
+  } else {  // [N, K]: one tile of 128 rows
+    load_tile(to, args.b, kb * kBlock, column, barrier);
   }
+}
+
+/// pre of a tile into a buffer, once that is free.
+__device__ __forceinline__ void fetch_pre(const FusedArgs& args, const Workspace& at,
+                                          const Place& buffer, int tile, int column) {
+  wait_for(at.buffer_empty(buffer.index), buffer.parity ^ 1);
+  const std::uint32_t full = at.buffer_full(buffer.index), to = at.buffer(buffer.index);
+  arrive_expecting(full, kBufferBytes);
+  load_tile(to, args.pre, column, tile * kRows, full);
+  load_tile(to + kChunkBytes, args.pre, column + 64, tile * kRows, full);
 }
 
 template <bool kBackward>
@@ -105,11 +116,7 @@ __device__ __forceinline__ void fetch(const FusedArgs& args, const Workspace& at
       stage.advance(args.stages);
     }
     if constexpr (kBackward) {
-      wait_for(at.buffer_empty(buffer.index), buffer.parity ^ 1);
-      const std::uint32_t full = at.buffer_full(buffer.index), to = at.buffer(buffer.index);
-      arrive_expecting(full, kBufferBytes);
-      load_tile(to, args.pre, column, tile * kRows, full);
-      load_tile(to + kChunkBytes, args.pre, column + 64, tile * kRows, full);
+      fetch_pre(args, at, buffer, tile, column);
       buffer.advance(args.buffers);
     }
   }
@@ -118,6 +125,12 @@ __device__ __forceinline__ void fetch(const FusedArgs& args, const Workspace& at
 /// All threads of a warpgroup.
 __device__ __forceinline__ void meet(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+}
+
+/// All threads that multiply.
+template <int THREADS>
+__device__ __forceinline__ void meet_block() {
+  asm volatile("bar.sync %0, %1;" ::"n"(kMostGroups + 1), "n"(THREADS) : "memory");
 }
 
 /// The four 8 x 8 squares of 16 columns from c[n] on, as store_matrices wants them.
@@ -213,7 +226,7 @@ __device__ __forceinline__ void finish_backward(const FusedArgs& args, const Wor
   flash::publish_shared();
   meet(group);
   if (threadIdx.x % 128 == 0) {
-    store_tile(args.out, column, tile * kRows, tiles);
+    if (column < args.columns) store_tile(args.out, column, tile * kRows, tiles);
     if (column + 64 < args.columns) {
       store_tile(args.out, column + 64, tile * kRows, tiles + kChunkBytes);
     }
@@ -221,12 +234,13 @@ __device__ __forceinline__ void finish_backward(const FusedArgs& args, const Wor
   }
 }
 
-/// The columns' sums over the block, in a fixed order: lanes, then warps.
-template <int GROUPS>
-__device__ __forceinline__ void put_sums(const FusedArgs& args, unsigned char* memory,
-                                         std::uint32_t base, float (&sums)[16][2], int part,
-                                         int column) {
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+/// The column sums of `warps` warps from `first` on, which hold the same columns, in a fixed order:
+/// lanes, then warps. `rows` f32 [warps, 128] is free; `meet_all` lets these warps meet.
+template <class Meet>
+__device__ __forceinline__ void put_sums(const FusedArgs& args, float (&sums)[16][2], float* rows,
+                                         int first, int warps, int part, int column,
+                                         const Meet& meet_all) {
+  const int lane = threadIdx.x & 31;
 #pragma unroll
   for (int n = 0; n < 16; ++n) {
 #pragma unroll
@@ -237,26 +251,29 @@ __device__ __forceinline__ void put_sums(const FusedArgs& args, unsigned char* m
       }
     }
   }
-  // The stages of a have been used for the last time, by all warps of the group.
-  const auto row_of = [&](int w) {
-    const Workspace at(args, base, GROUPS, w >> 2);
-    return reinterpret_cast<float*>(memory + (at.stages - base)) + (w & 3) * kColumns;
-  };
   if (lane < 4) {
-    float* own = row_of(warp);
+    float* own = rows + (static_cast<int>(threadIdx.x >> 5) - first) * kColumns;
 #pragma unroll
     for (int n = 0; n < 16; ++n) {
       own[n * 8 + lane * 2] = sums[n][0];
       own[n * 8 + lane * 2 + 1] = sums[n][1];
     }
   }
-  asm volatile("bar.sync %0, %1;" ::"n"(kMostGroups + 1), "n"(GROUPS * 128) : "memory");
-  const int c = threadIdx.x;
+  meet_all();
+  const int c = static_cast<int>(threadIdx.x) - first * 32;
   if (c >= kColumns || column + c >= args.columns) return;
   float sum = 0;
-  for (int w = 0; w < GROUPS * 4; ++w) sum += row_of(w)[c];
+  for (int w = 0; w < warps; ++w) sum += rows[w * kColumns + c];
   args.partial[static_cast<std::int64_t>(part) * args.columns + column + c] = sum;
 }
+
+/// b of a block of K, 128 columns, for the products.
+template <bool kBackward>
+__device__ __forceinline__ std::uint64_t describe_weights(std::uint32_t weights) {
+  return kBackward ? flash::describe_turned<kChunkBytes>(weights) : flash::describe<128>(weights);
+}
+template <bool kBackward>
+constexpr int kWeightStep = kBackward ? 128 : 2;  // 16 of K further, in units of 16 bytes
 
 /// The products of one tile: c[64 x 128] over all of K.
 template <bool kBackward, class Between>
@@ -267,13 +284,11 @@ __device__ __forceinline__ void multiply(const FusedArgs& args, const Workspace&
   for (int kb = 0; kb < args.k_blocks; ++kb) {
     wait_for(at.full(stage.index), stage.parity);
     const std::uint64_t a = flash::describe<128>(at.stage(stage.index));
-    const std::uint32_t weights = at.weights + kb * kWeightBytes;
-    const std::uint64_t b =
-        kBackward ? flash::describe_turned<kChunkBytes>(weights) : flash::describe<128>(weights);
+    const std::uint64_t b = describe_weights<kBackward>(at.weights + kb * kWeightBytes);
     flash::begin_products();
 #pragma unroll
     for (int kk = 0; kk < kBlock / 16; ++kk) {
-      flash::multiply_wide<kBackward>(c, a + kk * 2, b + kk * (kBackward ? 128 : 2),
+      flash::multiply_wide<kBackward>(c, a + kk * 2, b + kk * kWeightStep<kBackward>,
                                       kb > 0 || kk > 0);
     }
     flash::commit_products();
@@ -304,7 +319,7 @@ __global__ void __launch_bounds__(GROUPS * 160, 1)
   const int group = fetches ? warp - GROUPS * 4 : warp >> 2;
   const int part = blockIdx.x / args.column_tiles, parts = gridDim.x / args.column_tiles;
   const int column = static_cast<int>(blockIdx.x) % args.column_tiles * kColumns;
-  const Workspace at(args, base, GROUPS, group);
+  const Workspace at = resident_workspace(args, base, GROUPS, group);
   float* bias = reinterpret_cast<float*>(memory + (at.bias - base));
 
   if (fetches && lane == 0) {
@@ -328,7 +343,12 @@ __global__ void __launch_bounds__(GROUPS * 160, 1)
   const Share share{part * GROUPS + group, parts * GROUPS};
   if (fetches) {
     if (lane != 0) return;
-    if (group == 0) fetch_weights<kBackward>(args, at, column);
+    if (group == 0) {
+      arrive_expecting(at.weights_full, args.k_blocks * kWeightBytes);
+      for (int kb = 0; kb < args.k_blocks; ++kb) {
+        fetch_weights<kBackward>(args, at.weights + kb * kWeightBytes, kb, column, at.weights_full);
+      }
+    }
     fetch<kBackward>(args, at, share, column);
     return;
   }
@@ -352,7 +372,11 @@ __global__ void __launch_bounds__(GROUPS * 160, 1)
       finish_forward<kKind>(args, at, c, own_bias, buffer, group, tile, column);
     }
   }
-  if constexpr (kBackward) put_sums<GROUPS>(args, memory, base, sums, part, column);
+  if constexpr (kBackward) {
+    meet_block<GROUPS * 128>();  // b has been used for the last time
+    put_sums(args, sums, reinterpret_cast<float*>(memory), 0, GROUPS * 4, part, column,
+             [] { meet_block<GROUPS * 128>(); });
+  }
   if (leader) wait_stores_read<0>();
 #else
   __trap();  // compiled for a GPU without these products: never launched there
