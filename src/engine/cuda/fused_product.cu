@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/cuda/check.h"
+#include "engine/cuda/fused_product_resident.cuh"
 #include "engine/cuda/fused_product_streamed.cuh"
 
 namespace fathom::engine::cuda {
@@ -20,8 +21,8 @@ using Kernel = void (*)(FusedArgs);
 template <bool kBackward, ActivationKind kKind>
 Kernel kernel_for(const FusedVariant& variant) {
   if (variant.streamed) return streamed_kernel<kBackward, kKind>;
-  return variant.groups == 3 ? fused_kernel<kBackward, kKind, 3>
-                             : fused_kernel<kBackward, kKind, 2>;
+  return variant.groups == 3 ? resident_kernel<kBackward, kKind, 3>
+                             : resident_kernel<kBackward, kKind, 2>;
 }
 
 template <bool kBackward>
@@ -100,7 +101,7 @@ std::vector<FusedVariant> FusedProduct::variants(const FusedSpec& spec) {
   for (int groups = 2; groups <= kMostGroups && spec.k <= kMostK; ++groups) {
     // Forward, a second buffer is all that helps.
     for (int buffers = spec.backward ? 3 : 2; buffers > 0; --buffers) {
-      const int left = kSharedLimit - shared_bytes(k_blocks_of(spec), groups, buffers, 0);
+      const int left = kSharedLimit - resident_bytes(k_blocks_of(spec), groups, buffers, 0);
       const int stages = std::min(kMostStages, left / (groups * kChunkBytes));
       if (stages >= kLeastStages) found.push_back({groups, buffers, stages, false});
     }
@@ -132,7 +133,7 @@ FusedProduct::FusedProduct(const FusedSpec& spec, const FusedOperands& operands,
   threads_ = variant.streamed ? 384 : variant.groups * 160;
   bytes_ = variant.streamed
                ? streamed_bytes(variant.buffers, variant.stages)
-               : shared_bytes(args_.k_blocks, variant.groups, variant.buffers, variant.stages);
+               : resident_bytes(args_.k_blocks, variant.groups, variant.buffers, variant.stages);
   kernel_ =
       spec.backward ? kernel_for<true>(spec.kind, variant) : kernel_for<false>(spec.kind, variant);
   check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes_),

@@ -6,7 +6,7 @@
 // fetches pre.
 #pragma once
 
-#include "engine/cuda/fused_product_kernel.cuh"
+#include "engine/cuda/fused_product_parts.cuh"
 
 namespace fathom::engine::cuda::fused {
 
