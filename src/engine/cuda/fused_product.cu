@@ -136,7 +136,8 @@ FusedProduct::FusedProduct(const FusedSpec& spec, const FusedOperands& operands,
                : resident_bytes(args_.k_blocks, variant.groups, variant.buffers, variant.stages);
   kernel_ =
       spec.backward ? kernel_for<true>(spec.kind, variant) : kernel_for<false>(spec.kind, variant);
-  check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes_),
+  // A property of the kernel, not of the launch: variants that share a kernel need the most.
+  check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedLimit),
         "shared memory of a product");
 }
 
