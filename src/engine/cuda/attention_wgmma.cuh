@@ -30,6 +30,14 @@ __device__ __forceinline__ std::uint64_t describe(std::uint32_t tile) {
   return (kSwizzle << 62) | (kEightRows << 32) | (std::uint64_t{1} << 16) | ((tile & 0x3ffff) >> 4);
 }
 
+/// The same for a turned tile of more than 64 columns: blocks of 64 columns (rows of 128 bytes) lie
+/// BLOCK_BYTES apart.
+template <int BLOCK_BYTES>
+__device__ __forceinline__ std::uint64_t describe_turned(std::uint32_t tile) {
+  constexpr std::uint64_t kBlock = BLOCK_BYTES / 16, kEightRows = 64;
+  return (std::uint64_t{1} << 62) | (kEightRows << 32) | (kBlock << 16) | ((tile & 0x3ffff) >> 4);
+}
+
 /// Registers written before this are seen by the products after it.
 __device__ __forceinline__ void begin_products() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -123,6 +131,24 @@ __device__ __forceinline__ void multiply_tiles(float (&c)[N / 8][4], std::uint64
         : FATHOM_SUMS_32(c)
         : "l"(a), "l"(b), "n"(TURN ? 1 : 0), "r"(static_cast<int>(add)));
   }
+}
+
+/// c[64 x 128] (+)= a[64 x 16] b[16 x 128], a as it lies, b as it lies (128 rows) or turned.
+template <bool TURN_B>
+__device__ __forceinline__ void multiply_wide(float (&c)[16][4], std::uint64_t a, std::uint64_t b,
+                                              bool add) {
+  asm volatile(
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %67, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "%64, %65, add, 1, 1, 0, %66;\n}"
+      : FATHOM_SUMS_64(c), FATHOM_SUMS_8(c, 8), FATHOM_SUMS_8(c, 9), FATHOM_SUMS_8(c, 10),
+        FATHOM_SUMS_8(c, 11), FATHOM_SUMS_8(c, 12), FATHOM_SUMS_8(c, 13), FATHOM_SUMS_8(c, 14),
+        FATHOM_SUMS_8(c, 15)
+      : "l"(a), "l"(b), "n"(TURN_B ? 1 : 0), "r"(static_cast<int>(add)));
 }
 
 #undef FATHOM_SUMS_8

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "engine/cuda/check.h"
 #include "engine/cuda/device.cuh"
@@ -122,6 +125,14 @@ BoundOp bind_with_sums(const ActivationBackward& op, float* bias_sums, bool accu
                        const Context& context);
 BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
                        const Context& context);
+
+/// A product and the activation of its result in one kernel (fused_product.h). Empty where they do
+/// not fuse or are faster apart.
+BoundOp bind_activated(const Linear& up, const Activation& activation, const Context& context);
+/// The adjoint of an activation with the product that makes its incoming gradient, dx of `down`,
+/// which is not written; with it the bias gradient of `up`, whose dy it makes. Empty as above.
+BoundOp bind_activated(const LinearBackward& down, const ActivationBackward& activation,
+                       const LinearBackward& up, const Context& context);
 
 /// sums[period, width] (+)= factor * sums of x's rows n = t mod period, in a fixed order. Where x
 /// lies is asked at launch: it may be in the scratch, of which the sum uses what is behind

@@ -81,6 +81,8 @@ class CudaExecutor : public Executor {
   void bind_programs();
   bool bind_maker(std::vector<Op>& ops, std::size_t i, const Context& context,
                   TaskList& list) const;
+  bool bind_activation(std::vector<Op>& ops, std::size_t i, const Context& context,
+                       const Context& aside, TaskList& list) const;
   BoundProgram bind_program(Program which, const Context& shared);
   void copy_biases();
   TensorId late_bias(TensorId u) const;

@@ -135,6 +135,47 @@ bool CudaExecutor::bind_maker(std::vector<Op>& ops, std::size_t i, const Context
   return true;
 }
 
+/// A product and the activation next to it as one task; on the way back the weight gradient of
+/// `down` stays by itself. False where they stay apart; else ops[i + 1] is done with as well.
+bool CudaExecutor::bind_activation(std::vector<Op>& ops, std::size_t i, const Context& context,
+                                   const Context& aside, TaskList& list) const {
+  const auto both = [&](const Op& first) {
+    Footprint touched = footprint(first);
+    const Footprint second = footprint(ops[i + 1]);
+    touched.reads.insert(touched.reads.end(), second.reads.begin(), second.reads.end());
+    touched.writes.insert(touched.writes.end(), second.writes.begin(), second.writes.end());
+    return touched;
+  };
+  if (i + 2 >= ops.size()) return false;
+  if (const auto* up = std::get_if<Linear>(&ops[i])) {
+    const auto* activation = std::get_if<Activation>(&ops[i + 1]);
+    BoundOp bound = activation ? bind_activated(*up, *activation, context) : BoundOp{};
+    if (bound) list.add(bound, i, Lane::main, both(ops[i]));
+    return static_cast<bool>(bound);
+  }
+  const auto* down = std::get_if<LinearBackward>(&ops[i]);
+  const auto* activation = std::get_if<ActivationBackward>(&ops[i + 1]);
+  auto* up = std::get_if<LinearBackward>(&ops[i + 2]);
+  if (!down || !activation || !up) return false;
+  BoundOp bound = bind_activated(*down, *activation, *up, context);
+  if (!bound) return false;
+  const Parts parts = split(ops[i]);
+  if (parts.unhurried) {
+    const Lane lane = is_long(*parts.unhurried, plan_) ? Lane::main : list.side;
+    const Context& own = lane == Lane::side ? aside : context;
+    list.add(bind(std::get<LinearBackward>(*parts.unhurried), own), i, lane,
+             footprint(*parts.unhurried));
+  }
+  Footprint touched = both(*parts.rest);
+  if (up->d_bias.exists()) {
+    touched.writes.push_back(
+        bytes_at(context.address(up->d_bias), plan_.tensor(up->d_bias).bytes()));
+    up->d_bias = {};
+  }
+  list.add(std::move(bound), i + 1, Lane::main, std::move(touched));
+  return true;
+}
+
 CudaExecutor::BoundProgram CudaExecutor::bind_program(Program which, const Context& shared) {
   TaskList list{.side = options_.lanes > 1 ? Lane::side : Lane::main};
   Context context = shared;
@@ -144,6 +185,10 @@ CudaExecutor::BoundProgram CudaExecutor::bind_program(Program which, const Conte
   std::vector<Op> ops = plan_.program(which);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (bind_maker(ops, i, context, list)) continue;
+    if (bind_activation(ops, i, context, aside, list)) {
+      ++i;
+      continue;
+    }
     const auto add = [&](const Op& op, Lane lane) {
       const Context& own = lane == Lane::side ? aside : context;
       list.add(std::visit([&](const auto& typed) { return bind(typed, own); }, op), i, lane,

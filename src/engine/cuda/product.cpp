@@ -206,16 +206,13 @@ std::int64_t Products::bytes() const {
   return workspaces_.total();
 }
 
-cublasLtMatmulAlgo_t Products::choose(Product& product, const ProductOperands& operands,
-                                      const std::vector<cublasLtMatmulHeuristicResult_t>& found) {
+std::size_t Products::fastest(std::size_t count, const std::function<bool(std::size_t)>& launch) {
   cudaEvent_t begin, end;
   check(cudaEventCreate(&begin), "event");
   check(cudaEventCreate(&end), "event");
   const auto time = [&](std::size_t i, int repeats) {
     cudaEventRecord(begin, stream_);
-    for (int repeat = 0; repeat < repeats; ++repeat) {
-      product.launch(operands, stream_, found[i].algo);
-    }
+    for (int repeat = 0; repeat < repeats; ++repeat) launch(i);
     cudaEventRecord(end, stream_);
     check(cudaEventSynchronize(end), "timing of a product");
     float milliseconds = 0;
@@ -223,24 +220,47 @@ cublasLtMatmulAlgo_t Products::choose(Product& product, const ProductOperands& o
     return milliseconds / static_cast<float>(repeats);
   };
   float best = 0;
-  std::size_t chosen = found.size();
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (product.launch(operands, stream_, found[i].algo) != CUBLAS_STATUS_SUCCESS) continue;
+  std::size_t chosen = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!launch(i)) continue;
     // Long products are steady: one look tells. Short ones are looked at again.
     float milliseconds = time(i, 1);
-    if (chosen != found.size() && milliseconds > 1.2f * best) continue;
+    if (chosen != count && milliseconds > 1.2f * best) continue;
     if (milliseconds < 0.2f) milliseconds = time(i, 5);
-    // The library's first suggestion stays unless another is clearly faster.
-    if (chosen == found.size() || milliseconds < 0.97f * best) {
+    // The first suggestion stays unless another is clearly faster.
+    if (chosen == count || milliseconds < 0.97f * best) {
       chosen = i;
       best = milliseconds;
     }
   }
   cudaEventDestroy(begin);
   cudaEventDestroy(end);
+  return chosen;
+}
+
+cublasLtMatmulAlgo_t Products::choose(Product& product, const ProductOperands& operands,
+                                      const std::vector<cublasLtMatmulHeuristicResult_t>& found) {
+  const std::size_t chosen = fastest(found.size(), [&](std::size_t i) {
+    return product.launch(operands, stream_, found[i].algo) == CUBLAS_STATUS_SUCCESS;
+  });
   if (chosen == found.size())
     throw DeviceError("cuBLAS: no algorithm for " + text_of(product.spec_));
   return found[chosen].algo;
+}
+
+std::size_t Products::pick(const std::string& key, const std::vector<std::string>& names,
+                           const std::function<void(std::size_t, cudaStream_t)>& run) {
+  if (const auto known = remembered_.find(key); known != remembered_.end()) {
+    const auto found = std::find(names.begin(), names.end(), known->second);
+    if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  }
+  const std::size_t chosen = fastest(names.size(), [&](std::size_t i) {
+    run(i, stream_);
+    return true;
+  });
+  remembered_[key] = names[chosen];
+  changed_ = true;
+  return chosen;
 }
 
 std::shared_ptr<Product> Products::get(const ProductSpec& spec, const ProductOperands& operands) {

@@ -11,6 +11,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -107,6 +108,9 @@ class Products {
   /// Null when the library has no such product; only epilogues may be missing. The operands are
   /// used for timing: C is overwritten.
   std::shared_ptr<Product> get(const ProductSpec& spec, const ProductOperands& operands);
+  /// The fastest of several ways to do one thing, by timing `run`; remembered under `key` by name.
+  std::size_t pick(const std::string& key, const std::vector<std::string>& names,
+                   const std::function<void(std::size_t, cudaStream_t)>& run);
   /// Writes newly chosen algorithms to the cache file.
   void save();
   /// Gives back the memory that no chosen algorithm needs.
@@ -116,6 +120,8 @@ class Products {
  private:
   cublasLtMatmulAlgo_t choose(Product& product, const ProductOperands& operands,
                               const std::vector<cublasLtMatmulHeuristicResult_t>& found);
+  /// `count` if `launch` refuses all.
+  std::size_t fastest(std::size_t count, const std::function<bool(std::size_t)>& launch);
 
   cublasLtHandle_t handle_ = nullptr;
   cudaStream_t stream_;

@@ -1,42 +1,12 @@
 // A thread keeps to one pack of columns and walks down the rows: the bias stays in its registers,
 // and so do the sums of its columns.
+#include "engine/cuda/activation_value.cuh"
 #include "engine/cuda/cuda_ops.h"
 
 namespace fathom::engine::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-
-/// The hardware's tanh is exact to 2^-11: enough for results in bf16.
-template <bool kQuick>
-__device__ inline float hyperbolic_tangent(float x) {
-  if constexpr (!kQuick) return tanhf(x);
-  float y;
-  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-struct Value {
-  float y, slope;
-};
-
-template <ActivationKind kKind, bool kQuick>
-__device__ inline Value evaluate(float u) {
-  if constexpr (kKind == ActivationKind::relu) {
-    return {fmaxf(u, 0.0f), u > 0 ? 1.0f : 0.0f};
-  } else if constexpr (kKind == ActivationKind::gelu) {
-    const float phi = 0.5f * (1 + erff(u * 0.70710678118654752f));
-    return {u * phi, phi + u * 0.39894228040143268f * __expf(-0.5f * u * u)};
-  } else if constexpr (kKind == ActivationKind::gelu_tanh) {
-    constexpr float k = 0.79788456080286536f;
-    const float t = hyperbolic_tangent<kQuick>(k * (u + 0.044715f * u * u * u));
-    return {0.5f * u * (1 + t),
-            0.5f * (1 + t) + 0.5f * u * (1 - t * t) * k * (1 + 3 * 0.044715f * u * u)};
-  } else {
-    const float s = kQuick ? __fdividef(1, 1 + __expf(-u)) : 1 / (1 + expf(-u));
-    return {u * s, s * (1 + u * (1 - s))};
-  }
-}
 
 struct Args {
   Operand u, y;              // forward

@@ -1,0 +1,376 @@
+// Checks the products of fused_product.h against their definition in double precision, then times
+// them beside what they replace: a cuBLASLt product and the activation's own kernels.
+//
+//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr \
+//     -DFMT_HEADER_ONLY -Isrc bench/cuda_fused_products.cu src/engine/cuda/fused_product.cu \
+//     src/engine/cuda/product.cpp src/engine/ops/{activation,residual}_cuda.cu \
+//     build/release/src/engine/libfathom_engine.a build/release/src/core/libfathom_core.a
+//     -lcublasLt -o cuda_fused_products
+//   ./cuda_fused_products check && ./cuda_fused_products 128 256 512
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/fused_product.h"
+
+using namespace fathom::engine;
+using namespace fathom::engine::cuda;
+
+namespace {
+
+constexpr std::int64_t kTokens = 65536, kGuard = 4096;
+constexpr ActivationKind kKinds[] = {ActivationKind::relu, ActivationKind::gelu,
+                                     ActivationKind::gelu_tanh};
+constexpr const char* kKindNames[] = {"relu", "gelu", "gelu_tanh"};
+
+float from_bits(std::uint16_t bits) {
+  const std::uint32_t wide = std::uint32_t{bits} << 16;
+  float value;
+  std::memcpy(&value, &wide, 4);
+  return value;
+}
+
+std::vector<std::uint16_t> random_bf16(std::int64_t size, float scale, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal(0, scale);
+  std::vector<std::uint16_t> values(static_cast<std::size_t>(size));
+  for (auto& value : values) {
+    const float x = normal(generator);
+    std::uint32_t bits;
+    std::memcpy(&bits, &x, 4);
+    value = static_cast<std::uint16_t>(bits >> 16);
+  }
+  return values;
+}
+
+/// Device memory with a guard behind it, everything set to bf16 NaNs.
+template <class T>
+struct Memory {
+  explicit Memory(std::int64_t size) : size(size) {
+    check(cudaMalloc(&data, static_cast<std::size_t>(size) * sizeof(T) + kGuard), "memory");
+    poison();
+  }
+  explicit Memory(const std::vector<T>& values) : Memory(static_cast<std::int64_t>(values.size())) {
+    check(cudaMemcpy(data, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "");
+  }
+  ~Memory() { cudaFree(data); }
+  void poison() {
+    check(cudaMemset(data, 0xff, static_cast<std::size_t>(size) * sizeof(T) + kGuard), "memory");
+  }
+  std::vector<T> read() const {
+    std::vector<T> values(static_cast<std::size_t>(size));
+    check(cudaMemcpy(values.data(), data, values.size() * sizeof(T), cudaMemcpyDeviceToHost),
+          "read");
+    return values;
+  }
+  bool guard_holds() const {
+    std::vector<unsigned char> bytes(kGuard);
+    check(cudaMemcpy(bytes.data(), reinterpret_cast<char*>(data) + size * sizeof(T), kGuard,
+                     cudaMemcpyDeviceToHost),
+          "read");
+    for (const unsigned char byte : bytes) {
+      if (byte != 0xff) return false;
+    }
+    return true;
+  }
+  T* data = nullptr;
+  std::int64_t size;
+};
+using Halves = Memory<std::uint16_t>;
+using Floats = Memory<float>;
+
+double value_of(ActivationKind kind, double u) {
+  if (kind == ActivationKind::relu) return u > 0 ? u : 0;
+  if (kind == ActivationKind::gelu) return u * 0.5 * (1 + std::erf(u * M_SQRT1_2));
+  return 0.5 * u * (1 + std::tanh(std::sqrt(2 / M_PI) * (u + 0.044715 * u * u * u)));
+}
+
+double slope_of(ActivationKind kind, double u) {
+  if (kind == ActivationKind::relu) return u > 0 ? 1 : 0;
+  if (kind == ActivationKind::gelu) {
+    return 0.5 * (1 + std::erf(u * M_SQRT1_2)) + u * std::exp(-0.5 * u * u) / std::sqrt(2 * M_PI);
+  }
+  const double k = std::sqrt(2 / M_PI), t = std::tanh(k * (u + 0.044715 * u * u * u));
+  return 0.5 * (1 + t) + 0.5 * u * (1 - t * t) * k * (1 + 3 * 0.044715 * u * u);
+}
+
+/// Compares bf16 results with doubles; says where they differ: the first places, and how the bad
+/// ones spread over rows and columns modulo the tile.
+bool compare(const char* name, const std::vector<std::uint16_t>& got,
+             const std::vector<double>& want, std::int64_t n, double scale) {
+  std::int64_t bad = 0;
+  double worst = 0;
+  std::vector<std::int64_t> by_row(64), by_column(128);
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    const double value = from_bits(got[i]), error = std::abs(value - want[i]);
+    const double allowed = 0.004 * std::abs(want[i]) + 0.002 * scale;
+    if (std::isfinite(value)) worst = std::max(worst, error);
+    if (error <= allowed) continue;
+    const auto row = static_cast<std::int64_t>(i) / n, column = static_cast<std::int64_t>(i) % n;
+    if (bad++ < 4) {
+      std::printf("    %s[%ld, %ld] is %g, not %g\n", name, static_cast<long>(row),
+                  static_cast<long>(column), value, want[i]);
+    }
+    ++by_row[static_cast<std::size_t>(row % 64)];
+    ++by_column[static_cast<std::size_t>(column % 128)];
+  }
+  if (bad == 0) return true;
+  std::printf("    %s: %ld of %zu wrong, worst %g; by row/8 mod 8:", name, static_cast<long>(bad),
+              want.size(), worst);
+  for (int r = 0; r < 64; r += 8) {
+    std::int64_t sum = 0;
+    for (int i = 0; i < 8; ++i) sum += by_row[static_cast<std::size_t>(r + i)];
+    std::printf(" %ld", static_cast<long>(sum));
+  }
+  std::printf("; by column/8 mod 16:");
+  for (int c = 0; c < 128; c += 8) {
+    std::int64_t sum = 0;
+    for (int i = 0; i < 8; ++i) sum += by_column[static_cast<std::size_t>(c + i)];
+    std::printf(" %ld", static_cast<long>(sum));
+  }
+  std::printf("\n");
+  return false;
+}
+
+template <class Body>
+void in_parallel(std::int64_t count, const Body& body) {
+  std::vector<std::thread> threads;
+  const unsigned workers = std::max(1u, std::thread::hardware_concurrency());
+  for (unsigned w = 0; w < workers; ++w) {
+    threads.emplace_back([&, w] {
+      for (std::int64_t i = w; i < count; i += workers) body(i);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+/// Every variant of one shape. Returns how many are wrong.
+int check_shape(const FusedSpec& spec, bool with_bias, int multiprocessors) {
+  const std::int64_t m = spec.m, n = spec.n, k = spec.k;
+  const auto a = random_bf16(m * k, 1, 1), b = random_bf16(n * k, 1 / std::sqrt(double(k)), 2);
+  const auto given = random_bf16(m * n, 1, 3), bias_bits = random_bf16(n, 0.5, 4);
+  std::vector<float> bias(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = with_bias ? from_bits(bias_bits[i]) : 0;
+  std::vector<double> product(static_cast<std::size_t>(m * n)), out(product.size()),
+      sums(bias.size());
+  std::vector<double> right(b.size());  // b as [n, k]
+  for (std::int64_t j = 0; j < n; ++j) {
+    for (std::int64_t i = 0; i < k; ++i) {
+      right[j * k + i] = from_bits(spec.backward ? b[i * n + j] : b[j * k + i]);
+    }
+  }
+  in_parallel(m, [&](std::int64_t row) {
+    std::vector<double> left(static_cast<std::size_t>(k));
+    for (std::int64_t i = 0; i < k; ++i) left[i] = from_bits(a[row * k + i]);
+    for (std::int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (std::int64_t i = 0; i < k; ++i) sum += left[i] * right[j * k + i];
+      product[row * n + j] = sum;
+      out[row * n + j] = spec.backward
+                             ? sum * slope_of(spec.kind, from_bits(given[row * n + j]) + bias[j])
+                             : value_of(spec.kind, sum + bias[j]);
+    }
+  });
+  for (std::int64_t i = 0; i < m * n; ++i) sums[i % n] += out[i];
+
+  const Halves a_memory(a), b_memory(b);
+  Halves pre(m * n), result(m * n);
+  const Floats bias_memory(bias);
+  int wrong = 0;
+  for (const FusedVariant& variant : FusedProduct::variants(spec)) {
+    pre.poison();
+    result.poison();
+    if (spec.backward) {
+      check(cudaMemcpy(pre.data, given.data(), given.size() * 2, cudaMemcpyHostToDevice), "copy");
+    }
+    const FusedProduct fused(spec,
+                             {a_memory.data, b_memory.data, with_bias ? bias_memory.data : nullptr,
+                              pre.data, result.data},
+                             variant, multiprocessors);
+    Floats partial(fused.parts() * n), total(n);
+    fused.run(partial.data, nullptr);
+    check(cudaDeviceSynchronize(), "fused product");
+    const auto first = result.read();
+    bool right_results = compare("out", first, out, n, 1);
+    if (spec.backward) {
+      reduce_parts(partial.data, fused.parts(), n, total.data, 1, false, nullptr);
+      const auto column_sums = total.read();
+      double worst = 0;
+      std::int64_t at = 0;
+      for (std::int64_t j = 0; j < n; ++j) {
+        const double error = std::abs(column_sums[j] - sums[j]);
+        if (!(error <= worst)) worst = error, at = j;
+      }
+      const double allowed = 2e-3 * std::sqrt(double(m));
+      if (!(worst <= allowed)) {
+        right_results = false;
+        std::printf("    sum of column %ld is %g, not %g\n", static_cast<long>(at), column_sums[at],
+                    sums[at]);
+      }
+    } else {
+      right_results &= compare("pre", pre.read(), product, n, 1);
+    }
+    fused.run(partial.data, nullptr);
+    check(cudaDeviceSynchronize(), "fused product");
+    const bool again = first == result.read();
+    const bool guards = pre.guard_holds() && result.guard_holds() && partial.guard_holds();
+    if (right_results && again && guards) continue;
+    ++wrong;
+    std::printf("  WRONG %s %ldx%ldx%ld %s bias %d, variant %s:%s%s%s\n",
+                spec.backward ? "backward" : "forward", static_cast<long>(m), static_cast<long>(n),
+                static_cast<long>(k), kKindNames[static_cast<int>(spec.kind)], with_bias,
+                variant.name().c_str(), right_results ? "" : " values",
+                again ? "" : " not repeated", guards ? "" : " wrote behind the end");
+  }
+  return wrong;
+}
+
+int check_all(int multiprocessors) {
+  struct Shape {
+    std::int64_t m, n, k;
+  };
+  const Shape shapes[] = {{64, 128, 64},    {128, 128, 128},  {100, 72, 40},   {1, 8, 8},
+                          {200, 136, 72},   {1000, 512, 128}, {300, 320, 192}, {513, 1024, 256},
+                          {700, 2048, 512}, {777, 392, 488},  {9000, 256, 64}, {100, 72, 264},
+                          {1, 8, 256},      {333, 648, 1000}};
+  int wrong = 0, count = 0;
+  for (const bool backward : {false, true}) {
+    for (const Shape& s : shapes) {
+      for (const ActivationKind kind : kKinds) {
+        for (const bool with_bias : {true, false}) {
+          if (!with_bias && kind != ActivationKind::relu) continue;
+          const FusedSpec spec{s.m, s.n, s.k, kind, backward};
+          const int bad = check_shape(spec, with_bias, multiprocessors);
+          if (bad > 0 && (wrong += bad) > 6) {
+            std::printf("stopped after %d cases\n", count);
+            return wrong;
+          }
+          ++count;
+        }
+      }
+    }
+    std::printf("%s: %d cases so far, %d wrong\n", backward ? "backward" : "forward", count, wrong);
+    std::fflush(stdout);
+  }
+  return wrong;
+}
+
+template <class Call>
+double time_call(cudaStream_t stream, const Call& call) {
+  cudaEvent_t begin, end;
+  cudaEventCreate(&begin);
+  cudaEventCreate(&end);
+  for (int i = 0; i < 3; ++i) call();
+  cudaEventRecord(begin, stream);
+  for (int i = 0; i < 20; ++i) call();
+  cudaEventRecord(end, stream);
+  check(cudaEventSynchronize(end), "timing");
+  float milliseconds = 0;
+  cudaEventElapsedTime(&milliseconds, begin, end);
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  return milliseconds * 1e3 / 20;
+}
+
+/// [rows, cols] of random numbers, a million of them repeated.
+void fill(Halves& memory, unsigned seed) {
+  const auto values = random_bf16(1 << 20, 1, seed);
+  for (std::int64_t at = 0; at < memory.size; at += 1 << 20) {
+    const auto count = std::min<std::int64_t>(1 << 20, memory.size - at);
+    check(cudaMemcpy(memory.data + at, values.data(), static_cast<std::size_t>(count) * 2,
+                     cudaMemcpyHostToDevice),
+          "copy");
+  }
+}
+
+void time_width(std::int64_t d, ActivationKind kind, Products& products, int multiprocessors,
+                cudaStream_t stream) {
+  const std::int64_t wide = 4 * d;
+  Halves narrow(kTokens * d), weight(wide * d), pre(kTokens * wide), out(kTokens * wide);
+  Floats bias(wide), sums(wide);
+  fill(narrow, 1), fill(weight, 2), fill(pre, 3);
+  check(cudaMemset(bias.data, 0, static_cast<std::size_t>(wide) * 4), "memory");
+
+  StepPlan plan;
+  const TensorId u = plan.input("u", DType::bf16, kTokens, wide);
+  const TensorId y = plan.input("y", DType::bf16, kTokens, wide);
+  const TensorId b = plan.input("b", DType::f32, 1, wide);
+  const auto scratch = std::make_shared<Scratch>();
+  const Context context{plan,
+                        products,
+                        scratch,
+                        nullptr,
+                        multiprocessors,
+                        [&](TensorId id) -> void* {
+                          if (id == u) return pre.data;
+                          if (id == y) return out.data;
+                          return id == b ? bias.data : nullptr;
+                        },
+                        [](TensorId) -> const void* { return nullptr; },
+                        [b](TensorId) { return b; },
+                        [](std::shared_ptr<void>) {},
+                        [](const std::function<void()>&) {}};
+  const BoundOp activate = bind(Activation{u, y, kind}, context);
+  const BoundOp backward = bind_with_sums(ActivationBackward{y, u, y, GradMode::overwrite, kind},
+                                          sums.data, false, context);
+  Floats partial(std::max<std::int64_t>(scratch->bytes() / 4, multiprocessors * wide));
+  scratch->place(partial.data);
+  const auto bf16 = DType::bf16;
+  const ProductSpec specs[2] = {
+      {.m = kTokens, .n = wide, .k = d, .transpose_b = true, .input = bf16, .result = bf16},
+      {.m = kTokens, .n = wide, .k = d, .input = bf16, .result = bf16}};
+  for (const bool back : {false, true}) {
+    const ProductOperands operands{narrow.data, weight.data, back ? out.data : pre.data};
+    const auto product = products.get(specs[back], operands);
+    const BoundOp& rest = back ? backward : activate;
+    const double bare = time_call(stream, [&] { product->run(operands, stream); });
+    const double alone = time_call(stream, [&] { rest(stream); });
+    const double both = time_call(stream, [&] {
+      product->run(operands, stream);
+      rest(stream);
+    });
+    const double bytes = static_cast<double>(kTokens * (d + 2 * wide) * 2);
+    std::printf("%s width %ld %s: product %.1f, activation %.1f, both %.1f us; floor %.1f us\n",
+                back ? "backward" : "forward", static_cast<long>(d),
+                kKindNames[static_cast<int>(kind)], bare, alone, both, bytes / 4.2e6);
+    const FusedSpec spec{kTokens, wide, d, kind, back};
+    for (const FusedVariant& variant : FusedProduct::variants(spec)) {
+      const FusedProduct fused(spec, {narrow.data, weight.data, bias.data, pre.data, out.data},
+                               variant, multiprocessors);
+      const double us = time_call(stream, [&] {
+        fused.run(partial.data, stream);
+        if (back) reduce_parts(partial.data, fused.parts(), wide, sums.data, 1, false, stream);
+      });
+      std::printf("  %s: %.1f us, %.2fx\n", variant.name().c_str(), us, both / us);
+    }
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int multiprocessors = 0;
+  check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0), "device");
+  if (argc > 1 && std::string(argv[1]) == "check") return check_all(multiprocessors) > 0;
+  cudaStream_t stream;
+  check(cudaStreamCreate(&stream), "stream");
+  Products products(0, "", stream);
+  auto kind = ActivationKind::gelu_tanh;
+  for (int i = 1; i < argc; ++i) {
+    bool named = false;
+    for (const ActivationKind each : kKinds) {
+      if (std::string(argv[i]) != kKindNames[static_cast<int>(each)]) continue;
+      kind = each;
+      named = true;
+    }
+    if (!named) time_width(std::atoll(argv[i]), kind, products, multiprocessors, stream);
+  }
+  return 0;
+}
