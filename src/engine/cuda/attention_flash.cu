@@ -48,6 +48,13 @@ bool takes_fused(const AttentionShape& s) {
   return s.head_size > 16 && s.context > 64 && 2 * s.batch * s.key_heads >= flash::kFusedBlocks;
 }
 
+/// The forward kernel on warpgroup products wins wherever it was measured (contexts 256 and 1024).
+bool takes_forward_groups(const AttentionShape& s) {
+  if (!has_warpgroup_products()) return false;
+  const int chosen = attention_tuning().forward;
+  return chosen >= 0 ? chosen >= 2 : s.context > 128;
+}
+
 std::size_t dq_sums_bytes(const AttentionShape& s) {
   if (!takes_fused(s)) return 0;
   const std::int64_t blocks = std::min<std::int64_t>(s.batch * s.key_heads, flash::kFusedBlocks);
@@ -186,6 +193,10 @@ void flash_forward(const AttentionShape& s, const void* qkv, void* y, float* sta
   flash::FlashArgs args = prepare(s, static_cast<const bf16*>(qkv), cut(s, scratch), stream);
   args.y = static_cast<bf16*>(y);
   args.stats = stats;
+  if (takes_forward_groups(s) &&
+      flash::launch_forward_groups(args, attention_tuning().forward, stream)) {
+    return;
+  }
   flash::launch_forward(args, stream);
 }
 

@@ -148,15 +148,6 @@ __device__ __forceinline__ void mask(float (&s)[8][4], const FlashArgs& args, in
   }
 }
 
-/// The left operand of 16 columns of c.
-__device__ __forceinline__ void pack_columns(std::uint32_t (&a)[4], const float (&c)[8][4],
-                                             int kk) {
-  a[0] = pack(c[2 * kk][0], c[2 * kk][1]);
-  a[1] = pack(c[2 * kk][2], c[2 * kk][3]);
-  a[2] = pack(c[2 * kk + 1][0], c[2 * kk + 1][1]);
-  a[3] = pack(c[2 * kk + 1][2], c[2 * kk + 1][3]);
-}
-
 __device__ __forceinline__ void weights(float (&s)[8][4], const float* lse2, float scale_log2) {
 #pragma unroll
   for (int n = 0; n < 8; ++n) {
@@ -203,29 +194,6 @@ __device__ __forceinline__ void begin_dq(float (&dq)[KP / 8][4], std::uint32_t s
   }
 }
 
-/// This warp's 16 rows of factor c as bf16, the lanes of a quad sharing 32 bytes of a row.
-template <int KP>
-__device__ __forceinline__ void store_fragment(const float (&c)[KP / 8][4], float factor, bf16* to,
-                                               std::int64_t stride, int rows_left, int head_size,
-                                               int lane) {
-  const bool odd = lane & 1;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = half * 8 + (lane >> 2);
-#pragma unroll
-    for (int n = 0; n < KP / 8; n += 2) {
-      const std::uint32_t a = pack(c[n][2 * half] * factor, c[n][2 * half + 1] * factor);
-      const std::uint32_t b = pack(c[n + 1][2 * half] * factor, c[n + 1][2 * half + 1] * factor);
-      const std::uint32_t other = __shfl_xor_sync(0xffffffffu, odd ? a : b, 1);
-      const int chunk = n + (odd ? 1 : 0);
-      if (row < rows_left && chunk * 8 < head_size) {
-        *reinterpret_cast<uint2*>(to + row * stride + chunk * 8 + (lane & 2) * 2) =
-            odd ? uint2{other, b} : uint2{a, other};
-      }
-    }
-  }
-}
-
 /// dq so far of a warpgroup's half of a tile: a thread's own places in scratch.
 template <int KP>
 __device__ __forceinline__ float4* sums_place(const FlashArgs& args, const Walk& at, int group) {
@@ -257,22 +225,13 @@ __device__ __forceinline__ void store_dq(const float (&dq)[KP / 8][4], const Fla
     const int row = at.tile * kTile + group * kHalf + (warp & 3) * 16;
     bf16* to =
         args.dq + (at.first_row(args) + row) * args.d_stride + at.query_head(args) * args.head_size;
-    return store_fragment<KP>(dq, args.scale, to, args.d_stride, args.context - row, args.head_size,
-                              lane);
+    return store_fragment(dq, args.scale, args.scale, to, args.d_stride, args.context - row,
+                          args.head_size, lane);
   }
   float4* to = sums_place<KP>(args, at, group);
 #pragma unroll
   for (int n = 0; n < KP / 8; ++n) {
     __stcg(to + n * 128, float4{dq[n][0], dq[n][1], dq[n][2], dq[n][3]});
-  }
-}
-
-template <int N>
-__device__ __forceinline__ void clear(float (&c)[N][4]) {
-#pragma unroll
-  for (int n = 0; n < N; ++n) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) c[n][i] = 0;
   }
 }
 
@@ -380,10 +339,10 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
     commit_products();
     const std::int64_t at =
         (here.first_row(args) + row0) * args.d_stride + here.key_head(args) * args.head_size;
-    store_fragment<KP>(dk, args.scale, args.dk + at, args.d_stride, args.context - row0,
-                       args.head_size, lane);
-    store_fragment<KP>(dv, 1, args.dv + at, args.d_stride, args.context - row0, args.head_size,
-                       lane);
+    store_fragment(dk, args.scale, args.scale, args.dk + at, args.d_stride, args.context - row0,
+                   args.head_size, lane);
+    store_fragment(dv, 1, 1, args.dv + at, args.d_stride, args.context - row0, args.head_size,
+                   lane);
     wait_products<0>();
     pin(dq);
     store_dq<KP>(dq, args, here, group, warp, lane);

@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "engine/cuda/attention_flash.cuh"
+
 // Whether the code being compiled may use them: host code, or device code for sm_90a itself.
 #if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define FATHOM_WGMMA 1
@@ -73,7 +75,51 @@ __device__ __forceinline__ void store_matrices(std::uint32_t address, const std:
                : "memory");
 }
 
+/// The left operand of 16 columns of c.
+__device__ __forceinline__ void pack_columns(std::uint32_t (&a)[4], const float (&c)[8][4],
+                                             int kk) {
+  a[0] = pack(c[2 * kk][0], c[2 * kk][1]);
+  a[1] = pack(c[2 * kk][2], c[2 * kk][3]);
+  a[2] = pack(c[2 * kk + 1][0], c[2 * kk + 1][1]);
+  a[3] = pack(c[2 * kk + 1][2], c[2 * kk + 1][3]);
+}
+
+/// This warp's 16 rows of c, the first 8 times `upper`, the others times `lower`, as bf16; the
+/// lanes of a quad share 32 bytes of a row.
+template <int N>
+__device__ __forceinline__ void store_fragment(const float (&c)[N][4], float upper, float lower,
+                                               bf16* to, std::int64_t stride, int rows_left,
+                                               int columns_left, int lane) {
+  const bool odd = lane & 1;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = half * 8 + (lane >> 2);
+    const float factor = half == 0 ? upper : lower;
+#pragma unroll
+    for (int n = 0; n < N; n += 2) {
+      const std::uint32_t a = pack(c[n][2 * half] * factor, c[n][2 * half + 1] * factor);
+      const std::uint32_t b = pack(c[n + 1][2 * half] * factor, c[n + 1][2 * half + 1] * factor);
+      const std::uint32_t other = __shfl_xor_sync(0xffffffffu, odd ? a : b, 1);
+      const int chunk = n + (odd ? 1 : 0);
+      if (row < rows_left && chunk * 8 < columns_left) {
+        *reinterpret_cast<uint2*>(to + row * stride + chunk * 8 + (lane & 2) * 2) =
+            odd ? uint2{other, b} : uint2{a, other};
+      }
+    }
+  }
+}
+
+template <int N>
+__device__ __forceinline__ void clear(float (&c)[N][4]) {
+#pragma unroll
+  for (int n = 0; n < N; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) c[n][i] = 0;
+  }
+}
+
 #define FATHOM_SUMS_8(c, n) "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3])
+#define FATHOM_SUMS_16(c) FATHOM_SUMS_8(c, 0), FATHOM_SUMS_8(c, 1)
 #define FATHOM_SUMS_32(c) \
   FATHOM_SUMS_8(c, 0), FATHOM_SUMS_8(c, 1), FATHOM_SUMS_8(c, 2), FATHOM_SUMS_8(c, 3)
 #define FATHOM_SUMS_64(c)                                                           \
@@ -85,7 +131,7 @@ template <int N, bool TURN_B>
 __device__ __forceinline__ void multiply_registers(float (&c)[N / 8][4],
                                                    const std::uint32_t (&a)[4], std::uint64_t b,
                                                    bool add) {
-  static_assert(N == 64 || N == 32);
+  static_assert(N == 64 || N == 32 || N == 16);
   if constexpr (N == 64) {
     asm volatile(
         "{\n.reg .pred add;\nsetp.ne.b32 add, %38, 0;\n"
@@ -94,6 +140,14 @@ __device__ __forceinline__ void multiply_registers(float (&c)[N / 8][4],
         " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
         "{%32, %33, %34, %35}, %36, add, 1, 1, %37;\n}"
         : FATHOM_SUMS_64(c)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(TURN_B ? 1 : 0),
+          "r"(static_cast<int>(add)));
+  } else if constexpr (N == 16) {
+    asm volatile(
+        "{\n.reg .pred add;\nsetp.ne.b32 add, %14, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9, %10, %11}, %12, add, 1, 1, %13;\n}"
+        : FATHOM_SUMS_16(c)
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(TURN_B ? 1 : 0),
           "r"(static_cast<int>(add)));
   } else {
@@ -152,6 +206,7 @@ __device__ __forceinline__ void multiply_wide(float (&c)[16][4], std::uint64_t a
 }
 
 #undef FATHOM_SUMS_8
+#undef FATHOM_SUMS_16
 #undef FATHOM_SUMS_32
 #undef FATHOM_SUMS_64
 

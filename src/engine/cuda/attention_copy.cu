@@ -1,0 +1,48 @@
+// The maps that describe q, k and v to the copy engine.
+#include "engine/cuda/attention_copy.cuh"
+
+#include <cudaTypedefs.h>
+
+namespace fathom::engine::cuda::flash {
+namespace {
+
+PFN_cuTensorMapEncodeTiled_v12000 encoder() {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
+                                                              12000, cudaEnableDefault, &result);
+  if (status != cudaSuccess) cudaGetLastError();  // no sticky error: other kernels serve
+  if (status != cudaSuccess || result != cudaDriverEntryPointSuccess) return nullptr;
+  return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found);
+}
+
+/// Dimensions, fastest first: columns of a head, heads, rows of a sequence, sequences.
+bool describe_heads(CUtensorMap& map, const bf16* from, std::int64_t stride, int heads,
+                    const FlashArgs& args, int columns) {
+  static const PFN_cuTensorMapEncodeTiled_v12000 encode = encoder();
+  if (encode == nullptr) return false;
+  const auto size = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
+  const cuuint64_t dims[] = {size(args.head_size), size(heads), size(args.context),
+                             size(args.batch)};
+  const cuuint64_t strides[] = {size(args.head_size) * 2, size(stride) * 2,
+                                size(stride) * size(args.context) * 2};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(columns), 1, kCopyRows, 1};
+  const cuuint32_t steps[] = {1, 1, 1, 1};
+  const CUtensorMapSwizzle swizzle = columns == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
+                                     : columns == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                     : CU_TENSOR_MAP_SWIZZLE_32B;
+  return encode(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4, const_cast<bf16*>(from), dims, strides,
+                box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+}  // namespace
+
+bool make_copy_maps(CopyMaps& maps, const FlashArgs& args, int columns) {
+  return describe_heads(maps.q, args.q, args.qk_stride, args.heads, args, columns) &&
+         describe_heads(maps.k, args.k, args.qk_stride, args.key_heads, args, columns) &&
+         describe_heads(maps.v, args.v, args.v_stride, args.key_heads, args, columns);
+}
+
+}  // namespace fathom::engine::cuda::flash
