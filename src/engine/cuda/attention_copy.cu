@@ -1,25 +1,13 @@
 // The maps that describe q, k and v to the copy engine.
 #include "engine/cuda/attention_copy.cuh"
 
-#include <cudaTypedefs.h>
-
 namespace fathom::engine::cuda::flash {
 namespace {
-
-PFN_cuTensorMapEncodeTiled_v12000 encoder() {
-  void* found = nullptr;
-  cudaDriverEntryPointQueryResult result{};
-  const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
-                                                              12000, cudaEnableDefault, &result);
-  if (status != cudaSuccess) cudaGetLastError();  // no sticky error: other kernels serve
-  if (status != cudaSuccess || result != cudaDriverEntryPointSuccess) return nullptr;
-  return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(found);
-}
 
 /// Dimensions, fastest first: columns of a head, heads, rows of a sequence, sequences.
 bool describe_heads(CUtensorMap& map, const bf16* from, std::int64_t stride, int heads,
                     const FlashArgs& args, int columns) {
-  static const PFN_cuTensorMapEncodeTiled_v12000 encode = encoder();
+  const TensorMapEncoder encode = tensor_map_encoder();
   if (encode == nullptr) return false;
   const auto size = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
   const cuuint64_t dims[] = {size(args.head_size), size(heads), size(args.context),

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "engine/cuda/attention_flash.cuh"
+#include "engine/cuda/bulk_copy.cuh"
 
 namespace fathom::engine::cuda::flash {
 
@@ -21,28 +22,8 @@ struct CopyMaps {
 /// Fills the maps for copies of 64 rows and `columns` columns; false where there is no such engine.
 bool make_copy_maps(CopyMaps& maps, const FlashArgs& args, int columns);
 
-/// A barrier whose phases end when `threads` have arrived and all expected bytes have.
-__device__ __forceinline__ void make_barrier(std::uint32_t barrier, int threads) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
-
-__device__ __forceinline__ void arrive(std::uint32_t barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-/// Barriers made by this thread may be used by the copy engine.
-__device__ __forceinline__ void publish_barriers() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-__device__ __forceinline__ void expect_bytes(std::uint32_t barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
-}
-
-/// Until the phase of this parity has ended.
-__device__ __forceinline__ void wait_barrier(std::uint32_t barrier, std::uint32_t parity) {
+/// wait_for() as one statement: the compiler unrolls loops around it.
+__device__ __forceinline__ void wait_in_loop(std::uint32_t barrier, std::uint32_t parity) {
   asm volatile(
       "{\n.reg .pred done;\n"
       "again:\n"

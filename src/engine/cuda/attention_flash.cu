@@ -194,7 +194,7 @@ void flash_forward(const AttentionShape& s, const void* qkv, void* y, float* sta
   args.y = static_cast<bf16*>(y);
   args.stats = stats;
   if (takes_forward_groups(s) &&
-      flash::launch_forward_groups(args, attention_tuning().forward, stream)) {
+      flash::launch_forward_groups(args, stream)) {
     return;
   }
   flash::launch_forward(args, stream);

@@ -311,7 +311,7 @@ struct BlockPlace {
 
 void launch_forward(const FlashArgs& args, cudaStream_t stream);
 /// On warpgroup products; false, and nothing launched, where the driver cannot serve it.
-bool launch_forward_groups(const FlashArgs& args, int variant, cudaStream_t stream);
+bool launch_forward_groups(const FlashArgs& args, cudaStream_t stream);
 void launch_backward(const FlashArgs& args, cudaStream_t stream);
 
 /// The adjoint in one kernel of five products, for head sizes of 8 to 64.

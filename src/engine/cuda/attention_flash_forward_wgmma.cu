@@ -8,8 +8,8 @@
 //
 // With OVERLAP the weights of a tile are made while the product p V of the tile before it runs;
 // several warpgroups on a multiprocessor overlap in any case. Tiles come by the copy engine through
-// a ring of STAGES, filled again by the warp that finishes with a tile last (COUNTED: no thread
-// waits to load, warpgroups may drift apart) or by the first warp (no count to wait for).
+// a ring of STAGES, filled again by the warp that finishes with a tile last: no thread waits to
+// load, and warpgroups may drift apart.
 #include "core/error.h"
 #include "engine/cuda/attention_copy.cuh"
 #include "engine/cuda/attention_flash.cuh"
@@ -21,12 +21,11 @@
 namespace fathom::engine::cuda::flash {
 namespace {
 
-template <int KP_, int GROUPS_, int BK_, int STAGES_, int BLOCKS_, bool OVERLAP_, bool COUNTED_>
+template <int KP_, int GROUPS_, int BK_, int STAGES_, int BLOCKS_, bool OVERLAP_>
 struct Shape {
   static constexpr int KP = KP_, GROUPS = GROUPS_, BK = BK_, STAGES = STAGES_;
   static constexpr int BLOCKS = BLOCKS_;        // a multiprocessor
   static constexpr bool OVERLAP = OVERLAP_;     // weights of a tile beside the sums before it
-  static constexpr bool COUNTED = COUNTED_;     // who sends for tiles: the last warp, or the first
   static constexpr int PC = KP < 64 ? KP : 64;  // columns of a panel: one row of a swizzle
   static constexpr int PANELS = KP / PC, PARTS = BK / 64;
   // The queries lie in registers where these hold them beside o, s, p and 32 for the rest.
@@ -37,8 +36,7 @@ struct Shape {
   static constexpr int kPanel = BK * PC * 2, kTile = kPanel * PANELS;
   static constexpr int kKeys = GROUPS * kQGroup;                // the ring lies after the queries
   static constexpr int kBarriers = kKeys + STAGES * 2 * kTile;  // k and v a stage
-  static constexpr int kFree = kBarriers + 8 * (STAGES + 1);
-  static constexpr int kCounts = kFree + 8 * STAGES;
+  static constexpr int kCounts = kBarriers + 8 * (STAGES + 1);
   static constexpr int kBytes = kCounts + 4 * STAGES + 1024;  // the base is rounded up
   static_assert(BK % kCopyRows == 0 && STAGES > 1);
 };
@@ -204,11 +202,11 @@ struct Ring {
     return base + S::kBarriers + 8 * (stage(tile) + 1);
   }
   __device__ __forceinline__ void await(int tile) const {
-    wait_barrier(barrier(tile), round(tile) & 1);
+    wait_in_loop(barrier(tile), round(tile) & 1);
   }
   /// One thread.
   __device__ __forceinline__ void send_for(int tile, const CopyMaps& maps) const {
-    expect_bytes(barrier(tile), 2 * S::kTile);
+    arrive_expecting(barrier(tile), 2 * S::kTile);
 #pragma unroll
     for (int kind = 0; kind < 2; ++kind) {  // keys first: they are needed first
 #pragma unroll
@@ -222,28 +220,13 @@ struct Ring {
       }
     }
   }
-  /// A warp has finished with a tile. COUNTED: the last one to say so sends for the tile that takes
-  /// its place.
+  /// A warp has finished with a tile. The last one to say so sends for the tile that takes its
+  /// place.
   __device__ __forceinline__ void release(int tile, const CopyMaps& maps, int lane) const {
     if (tile + S::STAGES >= end) return;
     if (lane == 0) {
-      if (S::COUNTED) {
-        const int before = count_one(base + S::kCounts + 4 * stage(tile));
-        if (before + 1 == 4 * S::GROUPS * (round(tile) + 1)) send_for(tile + S::STAGES, maps);
-      } else {
-        arrive(base + S::kFree + 8 * stage(tile));
-      }
-    }
-    __syncwarp();
-  }
-  /// Not COUNTED: the first warp sends for the tile that takes the place of this one, after all
-  /// warps have finished with it.
-  __device__ __forceinline__ void replace(int tile, const CopyMaps& maps, int warp,
-                                          int lane) const {
-    if (S::COUNTED || warp > 0 || tile < first || tile + S::STAGES >= end) return;
-    if (lane == 0) {
-      wait_barrier(base + S::kFree + 8 * stage(tile), round(tile) & 1);
-      send_for(tile + S::STAGES, maps);
+      const int before = count_one(base + S::kCounts + 4 * stage(tile));
+      if (before + 1 == 4 * S::GROUPS * (round(tile) + 1)) send_for(tile + S::STAGES, maps);
     }
     __syncwarp();
   }
@@ -267,12 +250,8 @@ __global__ void __launch_bounds__(S::kThreads, S::BLOCKS)
   if (threadIdx.x == 0) {
 #pragma unroll
     for (int i = 0; i <= S::STAGES; ++i) make_barrier(base + S::kBarriers + 8 * i, 1);
-#pragma unroll
-    for (int i = 0; !S::COUNTED && i < S::STAGES; ++i) {
-      make_barrier(base + S::kFree + 8 * i, 4 * S::GROUPS);
-    }
     publish_barriers();
-    expect_bytes(queries_here, S::GROUPS * S::kQGroup);
+    arrive_expecting(queries_here, S::GROUPS * S::kQGroup);
 #pragma unroll
     for (int i = 0; i < S::GROUPS * S::PANELS; ++i) {
       copy_rows(base + i * S::kQPanel, maps.q, i % S::PANELS * 64, place.head,
@@ -296,12 +275,11 @@ __global__ void __launch_bounds__(S::kThreads, S::BLOCKS)
 #pragma unroll
   for (int panel = 0; panel < S::PANELS; ++panel) clear(o[panel]);
   Queries<S> q;
-  wait_barrier(queries_here, 0);
+  wait_in_loop(queries_here, 0);
   q.load(base + group * S::kQGroup, warp, lane);
   for (int tile = ring.first; tile < own.first; ++tile) {
     ring.await(tile);
     ring.release(tile, maps, lane);
-    ring.replace(tile, maps, warp, lane);
   }
   std::uint32_t p[S::BK / 16][4];
   const auto weigh = [&](float(&s)[S::PARTS][8][4], int tile) {
@@ -349,7 +327,6 @@ __global__ void __launch_bounds__(S::kThreads, S::BLOCKS)
   }
   for (int tile = own.first + 1; tile < own.end; ++tile) {
     float s[S::PARTS][8][4];  // new registers for every tile
-    if (tile - 2 >= own.first) ring.replace(tile - 2, maps, warp, lane);
     ring.await(tile);
     begin_scores<S>(s, q, ring.keys(tile));
     bool moved;
@@ -370,13 +347,9 @@ __global__ void __launch_bounds__(S::kThreads, S::BLOCKS)
   if (S::OVERLAP && own.first < own.end) begin_sums<S>(o, p, ring.values(own.end - 1));
   end_sums();
   if (own.first < own.end) ring.release(own.end - 1, maps, lane);
-  for (int tile = max(own.first, own.end - 2); tile < own.end; ++tile) {
-    ring.replace(tile, maps, warp, lane);
-  }
   for (int tile = own.end; tile + S::STAGES < ring.end; ++tile) {
     ring.await(tile);
     ring.release(tile, maps, lane);
-    ring.replace(tile, maps, warp, lane);
   }
 
   const BlockPlace here(args, args.heads);
@@ -421,25 +394,11 @@ bool launch(FlashArgs args, cudaStream_t stream) {
 
 }  // namespace
 
-bool launch_forward_groups(const FlashArgs& args, int variant, cudaStream_t stream) {
-  if (args.head_size <= 16) {
-    if (variant == 3) return launch<Shape<16, 1, 64, 8, 5, true, false>>(args, stream);
-    if (variant == 4) return launch<Shape<16, 1, 64, 8, 5, true, true>>(args, stream);
-    return launch<Shape<16, 1, 64, 4, 5, true, true>>(args, stream);
-  }
-  if (args.head_size <= 32) {
-    if (variant == 3) return launch<Shape<32, 1, 64, 6, 4, true, false>>(args, stream);
-    if (variant == 4) return launch<Shape<32, 1, 64, 6, 4, true, true>>(args, stream);
-    return launch<Shape<32, 1, 64, 4, 4, true, true>>(args, stream);
-  }
-  if (args.head_size <= 64) {
-    if (variant == 3) return launch<Shape<64, 2, 64, 5, 2, true, false>>(args, stream);
-    if (variant == 4) return launch<Shape<64, 2, 64, 5, 2, true, true>>(args, stream);
-    return launch<Shape<64, 2, 64, 4, 2, true, true>>(args, stream);
-  }
-  if (variant == 3) return launch<Shape<128, 3, 64, 4, 1, false, false>>(args, stream);
-  if (variant == 4) return launch<Shape<128, 3, 64, 4, 1, false, true>>(args, stream);
-  return launch<Shape<128, 3, 64, 3, 1, false, true>>(args, stream);
+bool launch_forward_groups(const FlashArgs& args, cudaStream_t stream) {
+  if (args.head_size <= 16) return launch<Shape<16, 1, 64, 4, 5, true>>(args, stream);
+  if (args.head_size <= 32) return launch<Shape<32, 1, 64, 4, 4, true>>(args, stream);
+  if (args.head_size <= 64) return launch<Shape<64, 2, 64, 4, 2, true>>(args, stream);
+  return launch<Shape<128, 3, 64, 3, 1, false>>(args, stream);
 }
 
 }  // namespace fathom::engine::cuda::flash

@@ -29,8 +29,7 @@ void attention_backward(const AttentionShape& shape, const void* dy, const void*
 
 /// Which kernels the flash paths take; -1: chosen by the shape. For benchmarks.
 struct AttentionTuning {
-  int forward = -1;   // 0: large tiles, 1: small tiles; on warpgroup products 2: the usual, 3: a
-                      // longer ring that the first warp fills, 4: that the last warp fills
+  int forward = -1;   // 0: large tiles, 1: small tiles, 2: on warpgroup products
   int backward = -1;  // 0: dq and dkv kernels; the fused kernel (head sizes up to 64) with
                       // 1: no key operands, 2: k, 3: k and v in registers
 };

@@ -8,11 +8,13 @@
 #include <cuda.h>
 
 #include <cstdint>
-#ifdef FATHOM_TRACE_BARRIERS
-#include <cstdio>
-#endif
 
 namespace fathom::engine::cuda {
+
+/// Describes a tensor to the copy engine. The driver's function, asked of the runtime: the module
+/// links no driver library. Null where the driver has none.
+using TensorMapEncoder = decltype(&cuTensorMapEncodeTiled);
+TensorMapEncoder tensor_map_encoder();
 
 __device__ __forceinline__ void make_barrier(std::uint32_t barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
@@ -36,9 +38,6 @@ __device__ __forceinline__ void arrive_expecting(std::uint32_t barrier, std::uin
 
 __device__ __forceinline__ void wait_for(std::uint32_t barrier, std::uint32_t parity) {
   std::uint32_t done = 0;
-#ifdef FATHOM_TRACE_BARRIERS
-  int tries = 0;
-#endif
   while (done == 0) {
     asm volatile(
         "{\n.reg .pred done;\n"
@@ -47,13 +46,6 @@ __device__ __forceinline__ void wait_for(std::uint32_t barrier, std::uint32_t pa
         : "=r"(done)
         : "r"(barrier), "r"(parity)
         : "memory");
-#ifdef FATHOM_TRACE_BARRIERS
-    if (++tries > (1 << 20)) {
-      printf("block %d thread %d waits for barrier at %u, parity %u\n", blockIdx.x, threadIdx.x,
-             barrier, parity);
-      __trap();
-    }
-#endif
   }
 }
 

@@ -40,23 +40,6 @@ Kernel kernel_for(ActivationKind kind, const FusedVariant& variant) {
   return nullptr;
 }
 
-/// The driver's function, asked of the runtime: the module links no driver library.
-using Encoder = decltype(&cuTensorMapEncodeTiled);
-Encoder tensor_map_encoder() {
-  static const auto encoder = [] {
-    void* function = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-    const cudaError_t status = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function,
-                                                                12000, cudaEnableDefault, &found);
-    if (status != cudaSuccess || found != cudaDriverEntryPointSuccess) {
-      cudaGetLastError();
-      function = nullptr;
-    }
-    return reinterpret_cast<Encoder>(function);
-  }();
-  return encoder;
-}
-
 /// bf16 [rows, cols] in tiles of 64 columns (128 bytes, swizzled) and `tile_rows` rows.
 CUtensorMap tensor_map(const void* data, std::int64_t rows, std::int64_t cols, int tile_rows) {
   CUtensorMap map{};
