@@ -5,26 +5,11 @@
 #include <chrono>
 #include <cstring>
 
+#include "engine/bf16.h"
 #include "engine/cpu/cpu_ops.h"
 #include "engine/require.h"
 
 namespace fathom::engine {
-namespace {
-
-std::uint16_t to_bf16(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
-float from_bf16(std::uint16_t half) {
-  const std::uint32_t bits = static_cast<std::uint32_t>(half) << 16;
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
-}  // namespace
 
 struct CpuExecutor::State {
   const StepPlan& plan;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/bf16.h"
 #include "engine/cuda/draw.h"
 #include "engine/require.h"
 
@@ -11,19 +12,6 @@ namespace {
 
 constexpr std::size_t kSlots = 64;            // steps that may be on their way to the device
 constexpr std::size_t kSlotBytes = 64 << 10;  // the start of a batch's windows must fit
-
-std::uint16_t to_bf16(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
-float from_bf16(std::uint16_t half) {
-  const std::uint32_t bits = static_cast<std::uint32_t>(half) << 16;
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
 
 }  // namespace
 
