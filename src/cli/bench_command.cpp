@@ -38,6 +38,21 @@ struct Row {
   train::StepTiming timing;
 };
 
+/// What the machine was measured to do, for the floors of a step.
+struct Speeds {
+  double product_flops, memory_bytes;  // a second
+};
+
+Speeds measure_speeds(const Options& options) {
+  const auto dtype = options.precision == "bf16" ? engine::DType::bf16 : engine::DType::f32;
+  if (options.device == "cuda") {
+    const engine::CudaModule& cuda = engine::cuda_module();
+    return {cuda.measure_product_flops(0, dtype), cuda.measure_memory_bandwidth(0)};
+  }
+  return {engine::measure_product_flops(options.threads, dtype),
+          engine::measure_memory_bandwidth(options.threads)};
+}
+
 model::ModelSpec parse_shape(const std::string& text, const Options& options) {
   const auto parts = split(text, 'x');
   if (parts.size() != 2) throw ConfigError(fmt::format("shape '{}' must look like 6x256", text));
@@ -60,7 +75,7 @@ std::string place_name(const Options& options) {
 }
 
 void print_table(Session& session, const Options& options, const std::vector<Row>& rows,
-                 double peak) {
+                 const Speeds& speeds) {
   const auto tokens = static_cast<double>(options.batch * options.context);
   Table table({{"L x D"},
                {"parameters", Align::right},
@@ -69,6 +84,8 @@ void print_table(Session& session, const Options& options, const std::vector<Row
                {"median", Align::right},
                {"GFLOP/s", Align::right},
                {"of peak", Align::right},
+               {"FLOP floor", Align::right},
+               {"byte floor", Align::right},
                {"memory", Align::right},
                {"first step", Align::right}});
   for (const Row& row : rows) {
@@ -78,16 +95,20 @@ void print_table(Session& session, const Options& options, const std::vector<Row
          format_seconds(t.best_seconds), fmt::format("{:.0f}", tokens / t.best_seconds),
          fmt::format("{:.0f}", tokens / t.median_seconds),
          fmt::format("{:.1f}", t.flops / t.best_seconds / 1e9),
-         fmt::format("{:.0f} %", 100 * t.flops / t.best_seconds / peak),
+         fmt::format("{:.0f} %", 100 * t.flops / t.best_seconds / speeds.product_flops),
+         format_seconds(t.flops / speeds.product_flops),
+         format_seconds(t.bytes / speeds.memory_bytes),
          format_bytes(static_cast<double>(t.memory_bytes)), format_seconds(t.first_seconds)});
   }
   session.out << session.terminal.plain(
                      fmt::format("{}  {}, {}, batch {} x {}, vocabulary {}; products reach "
-                                 "{:.0f} GFLOP/s\n\n",
+                                 "{:.0f} GFLOP/s, memory {}/s\n\n",
                                  session.terminal.accent("fathom bench train"), options.precision,
                                  place_name(options), options.batch, options.context, options.vocab,
-                                 peak / 1e9))
-              << table.render(session.terminal);
+                                 speeds.product_flops / 1e9, format_bytes(speeds.memory_bytes)))
+              << table.render(session.terminal)
+              << "\n  floors: the step's products at the speed of products; every op's operands "
+                 "and results once\n  at the speed of memory (ops that were fused move less)\n";
   if (!options.profile) return;
   for (const Row& row : rows) {
     Table ops({{"op of one step (' backward)"}, {"time", Align::right}, {"share", Align::right}});
@@ -107,7 +128,7 @@ void print_table(Session& session, const Options& options, const std::vector<Row
 }
 
 void print_rows(Session& session, const Options& options, const std::vector<Row>& rows,
-                double peak) {
+                const Speeds& speeds) {
   const auto tokens = static_cast<double>(options.batch * options.context);
   Json document = json_document("bench_train");
   document["precision"] = options.precision;
@@ -117,7 +138,8 @@ void print_rows(Session& session, const Options& options, const std::vector<Row>
   document["batch"] = options.batch;
   document["context"] = options.context;
   document["vocab"] = options.vocab;
-  document["product_flops_per_second"] = peak;
+  document["product_flops_per_second"] = speeds.product_flops;
+  document["memory_bytes_per_second"] = speeds.memory_bytes;
   document["peak_memory_bytes"] = peak_memory_bytes();
   document["shapes"] = Json::array();
   for (const Row& row : rows) {
@@ -136,7 +158,10 @@ void print_rows(Session& session, const Options& options, const std::vector<Row>
                                   {"tokens_per_second_median", tokens / t.median_seconds},
                                   {"flops", t.flops},
                                   {"nominal_flops", t.nominal_flops},
-                                  {"share_of_peak", t.flops / t.best_seconds / peak},
+                                  {"share_of_peak", t.flops / t.best_seconds / speeds.product_flops},
+                                  {"flop_floor_seconds", t.flops / speeds.product_flops},
+                                  {"bytes", t.bytes},
+                                  {"byte_floor_seconds", t.bytes / speeds.memory_bytes},
                                   {"memory_bytes", t.memory_bytes},
                                   {"seconds_by_op", ops}});
   }
@@ -150,10 +175,7 @@ void run_bench(const Options& options, Session& session) {
     specs.push_back(parse_shape(shape, options));
     model::validate(specs.back());
   }
-  const auto dtype = half ? engine::DType::bf16 : engine::DType::f32;
-  const double peak = options.device == "cuda"
-                          ? engine::cuda_module().measure_product_flops(0, dtype)
-                          : engine::measure_product_flops(options.threads, dtype);
+  const Speeds speeds = measure_speeds(options);
   std::vector<Row> rows;
   for (const model::ModelSpec& spec : specs) {
     model::BuildOptions build;
@@ -162,9 +184,9 @@ void run_bench(const Options& options, Session& session) {
     rows.push_back({spec, train::time_steps(spec, build, options.place(), options.seconds)});
   }
   if (options.json) {
-    print_rows(session, options, rows, peak);
+    print_rows(session, options, rows, speeds);
   } else {
-    print_table(session, options, rows, peak);
+    print_table(session, options, rows, speeds);
   }
 }
 

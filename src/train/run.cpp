@@ -1,4 +1,5 @@
 #include "train/run.h"
+#include "train/step_cost.h"
 
 #include <fmt/format.h>
 

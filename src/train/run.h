@@ -66,7 +66,4 @@ RunRecord read_run_record(const std::filesystem::path& path);
 std::filesystem::path checkpoint_path(const std::filesystem::path& directory);
 std::filesystem::path stem_path(const std::filesystem::path& directory);
 
-/// Products of one training step, forward and backward, in FLOPs; masked scores do not count.
-double training_flops(const engine::StepPlan& plan);
-
 }  // namespace fathom::train

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "core/random.h"
-#include "train/run.h"
+#include "train/step_cost.h"
 
 namespace fathom::train {
 namespace {
@@ -94,6 +94,7 @@ StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& o
   timing.steps = static_cast<std::int64_t>(times.size()) * together;
   timing.parameters = model->parameter_count();
   timing.flops = training_flops(model->plan);
+  timing.bytes = training_bytes(model->plan);
   timing.nominal_flops = nominal(*model);
   timing.memory_bytes = executor.bytes();
   for (const Program program : {Program::train, Program::update}) {

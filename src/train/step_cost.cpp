@@ -1,4 +1,4 @@
-#include "train/run.h"
+#include "train/step_cost.h"
 
 namespace fathom::train {
 namespace {
@@ -32,6 +32,21 @@ double training_flops(const StepPlan& plan) {
     }
   }
   return 3 * forward;  // every product has two in its backward
+}
+
+double training_bytes(const StepPlan& plan) {
+  double bytes = 0;
+  for (const Program program : {Program::train, Program::update}) {
+    for (const Op& op : plan.program(program)) {
+      const Uses uses = uses_of(op);
+      for (const auto& ids : {uses.reads, uses.writes}) {
+        for (const TensorId id : ids) {
+          if (id.exists()) bytes += static_cast<double>(plan.tensor(id).bytes());
+        }
+      }
+    }
+  }
+  return bytes;
 }
 
 }  // namespace fathom::train

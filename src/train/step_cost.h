@@ -1,0 +1,15 @@
+// What a training step costs at least: floors for its time on a machine of known speeds.
+#pragma once
+
+#include "engine/step_plan.h"
+
+namespace fathom::train {
+
+/// FLOPs of a step's products, forward and backward; scores that the mask hides are not counted.
+double training_flops(const engine::StepPlan& plan);
+
+/// Bytes of a step and its update if every op reads its operands and writes its results once. A
+/// backend that fuses ops moves less.
+double training_bytes(const engine::StepPlan& plan);
+
+}  // namespace fathom::train
