@@ -124,6 +124,7 @@ void CurveFamily::solve(std::span<const RunPoint> points) {
   for (Eigen::Index i = 0; i < rows; ++i) {
     log_losses[i] = std::log(points[static_cast<std::size_t>(i)].loss);
     ids_.push_back(points[static_cast<std::size_t>(i)].id);
+    layers_.push_back(points[static_cast<std::size_t>(i)].layers);
   }
   solver_ = design_.completeOrthogonalDecomposition().pseudoInverse();
   unit_covariance_ = solver_ * solver_.transpose();
@@ -173,6 +174,23 @@ Eigen::VectorXd CurveFamily::gain_slope_row(std::size_t shallow, std::size_t dee
 
 double CurveFamily::covariance(const Eigen::VectorXd& a, const Eigen::VectorXd& b) const {
   return noise_ * noise_ * a.dot(unit_covariance_ * b);
+}
+
+std::vector<CurveFamily::Scatter> CurveFamily::uneven() const {
+  constexpr double kLeastFreedom = 2;  // fewer residual degrees of freedom tell nothing
+  std::vector<Scatter> found;
+  for (const Depth& depth : depths_) {
+    double own = 0, own_freedom = 0, others = 0, others_freedom = 0;
+    for (Eigen::Index i = 0; i < residuals_.size(); ++i) {
+      const bool mine = layers_[static_cast<std::size_t>(i)] == depth.layers;
+      (mine ? own : others) += residuals_[i] * residuals_[i];
+      (mine ? own_freedom : others_freedom) += 1 - design_.row(i).dot(solver_.col(i));
+    }
+    if (own_freedom < kLeastFreedom || others_freedom < kLeastFreedom) continue;
+    const double times = std::sqrt(own / own_freedom / (others / others_freedom));
+    if (times > kUneven) found.push_back({depth.layers, times});
+  }
+  return found;
 }
 
 std::vector<std::pair<std::string, double>> CurveFamily::strays() const {

@@ -62,6 +62,15 @@ class CurveFamily {
   /// Covariance of two linear functions of the coefficients.
   double covariance(const Eigen::VectorXd& a, const Eigen::VectorXd& b) const;
 
+  /// Depths whose runs scatter more than kUneven times as much about their curve as the others': one
+  /// noise for all then makes intervals with them too short and the others' too long.
+  struct Scatter {
+    std::int64_t layers = 0;
+    double times = 1;
+  };
+  static constexpr double kUneven = 2.5;
+  std::vector<Scatter> uneven() const;
+
   /// Runs more than four standard errors off their curve, and how many.
   std::vector<std::pair<std::string, double>> strays() const;
 
@@ -87,6 +96,7 @@ class CurveFamily {
   Eigen::VectorXd coefficients_;
   Eigen::VectorXd residuals_;
   std::vector<std::string> ids_;
+  std::vector<std::int64_t> layers_;  // of each run
 };
 
 }  // namespace fathom::laws

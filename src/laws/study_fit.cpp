@@ -129,6 +129,13 @@ void fit_transitions(const std::vector<RunPoint>& compared, const FitOptions& op
                     "it, it widens every interval",
                     id, score));
   }
+  for (const CurveFamily::Scatter& depth : family->uneven()) {
+    fit.warnings.push_back(
+        fmt::format("runs of {} layers scatter {:.1f} times as much as the others: intervals with "
+                    "them are too short, the others too long; fit without them too (--where "
+                    "'layers!={}')",
+                    depth.layers, depth.times, depth.layers));
+  }
   const auto replicates = family->bootstrap(options.replicates, options.seed);
   fit.transitions = find_transitions(*family, replicates);
   fit.law = fit_exponential(*family, fit.transitions, replicates, Reading::deeper, reason);

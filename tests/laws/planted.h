@@ -40,6 +40,7 @@ struct PlantedTransitions {
   int sizes = 7;
   int seeds = 1;
   double noise = 0.002;
+  double deepest_noise = 1;  // of the deepest depth, in units of the others'
   double gain = 0.03;
   double tau = 4;
 
@@ -65,9 +66,10 @@ struct PlantedTransitions {
         for (std::size_t j = 1; j <= k; ++j) {
           log_loss -= gain * (1 - std::exp(-(x - crossing(j)) / tau));
         }
+        const double own = k + 1 == depths.size() ? deepest_noise : 1;
         for (int seed = 0; seed < seeds; ++seed) {
           points.push_back({"planted", depths[k], std::llround(width), params, 20e6,
-                            std::exp(log_loss + noise * normal()),
+                            std::exp(log_loss + noise * own * normal()),
                             static_cast<std::uint64_t>(seed)});
         }
       }

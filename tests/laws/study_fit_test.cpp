@@ -205,6 +205,27 @@ TEST(StudyFit, NamesARunThatDoesNotBelong) {
   EXPECT_TRUE(named);
 }
 
+TEST(StudyFit, NamesADepthThatScattersMore) {
+  const auto named = [](const std::vector<RunPoint>& points) {
+    std::string all;
+    for (const std::string& w : fit_study(points, quick()).warnings) {
+      if (w.find("scatter") != std::string::npos) all += w;
+    }
+    return all;
+  };
+  PlantedTransitions planted;
+  planted.seeds = 2;
+  int alarms = 0, found = 0;
+  for (std::uint64_t draw = 1; draw <= 10; ++draw) {
+    planted.deepest_noise = 1;
+    alarms += !named(planted.draw(draw)).empty();
+    planted.deepest_noise = 6;
+    found += named(planted.draw(draw)).starts_with("runs of 14 layers scatter");
+  }
+  EXPECT_EQ(alarms, 0);
+  EXPECT_GE(found, 9);
+}
+
 TEST(StudyFit, RejectsImpossibleRuns) {
   EXPECT_THROW(fit_study({}, quick()), ConfigError);
   std::vector<RunPoint> points = PlantedTransitions().draw(1);
