@@ -12,7 +12,7 @@ namespace fathom::laws {
 namespace {
 
 constexpr double kBudgetSlack = 0.04;
-constexpr double kMaxTokens = 1e18;
+constexpr double kMinTokens = 1e3, kMaxTokens = 1e18;
 
 }  // namespace
 
@@ -38,11 +38,15 @@ Candidate price(const Shape& shape, const PricingContext& context, double tolera
   candidate.decode_seconds =
       model_decode_time(shape, context.hardware, static_cast<double>(shape.context) / 2).total();
 
-  const auto reaches = [&](double tokens) {
-    return *surface.law().loss(L, D, held, tokens) <= target;
-  };
-  candidate.tokens_to_equal_loss = reaches(kMaxTokens) ? first_true(reaches, 1e3, kMaxTokens)
-                                                       : std::numeric_limits<double>::infinity();
+  const auto loss = [&](double tokens) { return *surface.law().loss(L, D, held, tokens); };
+  const auto reaches = [&](double tokens) { return loss(tokens) <= target; };
+  if (!reaches(kMaxTokens)) {
+    candidate.tokens_to_equal_loss = std::numeric_limits<double>::infinity();
+  } else if (loss(kMinTokens) == loss(kMaxTokens)) {
+    candidate.tokens_to_equal_loss = surface.tokens();  // a law of one training length
+  } else {
+    candidate.tokens_to_equal_loss = first_true(reaches, kMinTokens, kMaxTokens);
+  }
   candidate.seconds_to_equal_loss = candidate.tokens_to_equal_loss * candidate.step_seconds /
                                     static_cast<double>(context.step_tokens);
   return candidate;

@@ -67,6 +67,8 @@ TEST(StudyFitCommand, JsonCarriesEveryPromisedField) {
     const auto planned = nlohmann::json::parse(plan.out);
     EXPECT_GT(planned["unrounded"]["layers"].get<double>(), 2);
     EXPECT_LT(planned["unrounded"]["layers"].get<double>(), 40);
+    // The study has one training length, so its law cannot tell how many tokens a shape needs.
+    EXPECT_EQ(planned["objectives"][0]["tokens_to_equal_loss"], 60e6);
     EXPECT_EQ(planned["laws"][0]["name"], "study:" + (folder.path() / "law.json").string());
   }
   const CommandResult text = run_command({"study", "fit", folder.path().string()});
