@@ -146,24 +146,25 @@ void print_rows(Session& session, const Options& options, const std::vector<Row>
     const train::StepTiming& t = row.timing;
     Json ops = Json::object();
     for (const auto& [name, seconds] : t.seconds_by_op) ops[name] = seconds;
-    document["shapes"].push_back({{"layers", row.spec.layers},
-                                  {"width", row.spec.width},
-                                  {"heads", row.spec.heads},
-                                  {"parameters", t.parameters},
-                                  {"steps", t.steps},
-                                  {"best_seconds", t.best_seconds},
-                                  {"median_seconds", t.median_seconds},
-                                  {"first_seconds", t.first_seconds},
-                                  {"tokens_per_second_best", tokens / t.best_seconds},
-                                  {"tokens_per_second_median", tokens / t.median_seconds},
-                                  {"flops", t.flops},
-                                  {"nominal_flops", t.nominal_flops},
-                                  {"share_of_peak", t.flops / t.best_seconds / speeds.product_flops},
-                                  {"flop_floor_seconds", t.flops / speeds.product_flops},
-                                  {"bytes", t.bytes},
-                                  {"byte_floor_seconds", t.bytes / speeds.memory_bytes},
-                                  {"memory_bytes", t.memory_bytes},
-                                  {"seconds_by_op", ops}});
+    document["shapes"].push_back(
+        {{"layers", row.spec.layers},
+         {"width", row.spec.width},
+         {"heads", row.spec.heads},
+         {"parameters", t.parameters},
+         {"steps", t.steps},
+         {"best_seconds", t.best_seconds},
+         {"median_seconds", t.median_seconds},
+         {"first_seconds", t.first_seconds},
+         {"tokens_per_second_best", tokens / t.best_seconds},
+         {"tokens_per_second_median", tokens / t.median_seconds},
+         {"flops", t.flops},
+         {"nominal_flops", t.nominal_flops},
+         {"share_of_peak", t.flops / t.best_seconds / speeds.product_flops},
+         {"flop_floor_seconds", t.flops / speeds.product_flops},
+         {"bytes", t.bytes},
+         {"byte_floor_seconds", t.bytes / speeds.memory_bytes},
+         {"memory_bytes", t.memory_bytes},
+         {"seconds_by_op", ops}});
   }
   print_json(session, document);
 }

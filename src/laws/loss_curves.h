@@ -62,8 +62,8 @@ class CurveFamily {
   /// Covariance of two linear functions of the coefficients.
   double covariance(const Eigen::VectorXd& a, const Eigen::VectorXd& b) const;
 
-  /// Depths whose runs scatter more than kUneven times as much about their curve as the others': one
-  /// noise for all then makes intervals with them too short and the others' too long.
+  /// Depths whose runs scatter more than kUneven times as much about their curve as the others':
+  /// one noise for all then makes intervals with them too short and the others' too long.
   struct Scatter {
     std::int64_t layers = 0;
     double times = 1;

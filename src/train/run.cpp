@@ -1,5 +1,4 @@
 #include "train/run.h"
-#include "train/step_cost.h"
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_text.h"
+#include "train/step_cost.h"
 
 namespace fathom::train {
 namespace {

@@ -193,8 +193,7 @@ void flash_forward(const AttentionShape& s, const void* qkv, void* y, float* sta
   flash::FlashArgs args = prepare(s, static_cast<const bf16*>(qkv), cut(s, scratch), stream);
   args.y = static_cast<bf16*>(y);
   args.stats = stats;
-  if (takes_forward_groups(s) &&
-      flash::launch_forward_groups(args, stream)) {
+  if (takes_forward_groups(s) && flash::launch_forward_groups(args, stream)) {
     return;
   }
   flash::launch_forward(args, stream);
