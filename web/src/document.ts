@@ -58,6 +58,7 @@ export interface Study {
   law: Law | null;
   joint: [string, string][];
   verdict: string;
+  cautions: string[]; // what the fit says the runs cannot tell
   has_fit: boolean;
   published: Law | null;
 }
@@ -188,6 +189,7 @@ export function read_study(document: unknown): Study {
     law: read_law(fit.law),
     joint: flatten(fit.joint),
     verdict: text(fit.verdict),
+    cautions: list(fit.warnings).map(text).filter(Boolean),
     has_fit: root.fit !== null && root.fit !== undefined,
     published: read_law(root.published),
   };

@@ -52,6 +52,16 @@ function fit_lead(model: Model): string {
   return study.answer[1] || study.verdict || 'The fit came without a verdict.';
 }
 
+function cautions(model: Model): HTMLElement | null {
+  const { cautions } = model.study;
+  if (cautions.length === 0) return null;
+  const items = cautions.map((caution) => h('li', {}, sentence(caution)));
+  return h('ul', { class: 'warning cautions', role: 'note' }, ...items);
+}
+
+/// Warnings of the command line begin in lower case and end without a stop.
+const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+
 function budget_note(model: Model): string {
   const rest = model.finished.length - model.longest.length;
   if (rest === 0) return '';
@@ -109,6 +119,7 @@ function build(model: Model): void {
           'law',
           'The law of width and depth',
           fit_lead(model),
+          cautions(model),
           plots.widths.figure,
           transition_tables(model),
         ),

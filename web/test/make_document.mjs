@@ -155,6 +155,7 @@ export function make_document(options = {}) {
         alpha: kScale.exponent,
         holdout_error: 0.0031,
       },
+      warnings: ['tokens do not vary apart from size'],
       verdict: 'Three transitions stand on one exponential; 2 → 3 is bounded from above only.',
     },
     published: { a: 5.039, b: 0.0555, a_error: 0.03, b_error: 0.0013 },
@@ -219,6 +220,7 @@ export const kDocuments = {
     document.spec.corpus.name = evil;
     document.versions = { [evil]: evil };
     document.fit.verdict = evil;
+    document.fit.warnings = [evil];
     document.fit.transitions[0].status = evil;
     document.runs.forEach((run, i) => {
       run.id = i === 0 ? 'x'.repeat(5000) : `${evil}${i}`;

@@ -22,6 +22,9 @@ export function page_tests(test, { browser, reports }) {
     assert.equal(await page.title(), document.title);
     assert.equal(await page.locator('h1').innerText(), document.title);
     assert.deepEqual(await page.locator('.answer p').allInnerTexts(), document.answer);
+    assert.deepEqual(await page.locator('#law .cautions li').allInnerTexts(), [
+      'Tokens do not vary apart from size.',
+    ]);
     await check_clean(page);
     await page.close();
   });
@@ -51,7 +54,7 @@ export function page_tests(test, { browser, reports }) {
     await page.close();
     const diverged = await open(browser(), reports.render('diverged'));
     assert.match(
-      await diverged.locator('.warning').innerText(),
+      await diverged.locator('header .warning').innerText(),
       /34 runs without a usable loss: 34 diverged/,
     );
     await diverged.close();
