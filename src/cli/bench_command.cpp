@@ -40,17 +40,18 @@ struct Row {
 
 /// What the machine was measured to do, for the floors of a step.
 struct Speeds {
-  double product_flops, memory_bytes;  // a second
+  double product_flops = 0, memory_bytes = 0;  // a second
 };
 
-Speeds measure_speeds(const Options& options) {
+double measure_products(const Options& options) {
   const auto dtype = options.precision == "bf16" ? engine::DType::bf16 : engine::DType::f32;
-  if (options.device == "cuda") {
-    const engine::CudaModule& cuda = engine::cuda_module();
-    return {cuda.measure_product_flops(0, dtype), cuda.measure_memory_bandwidth(0)};
-  }
-  return {engine::measure_product_flops(options.threads, dtype),
-          engine::measure_memory_bandwidth(options.threads)};
+  return options.device == "cuda" ? engine::cuda_module().measure_product_flops(0, dtype)
+                                  : engine::measure_product_flops(options.threads, dtype);
+}
+
+double measure_memory(const Options& options) {
+  return options.device == "cuda" ? engine::cuda_module().measure_memory_bandwidth(0)
+                                  : engine::measure_memory_bandwidth(options.threads);
 }
 
 model::ModelSpec parse_shape(const std::string& text, const Options& options) {
@@ -128,7 +129,7 @@ void print_table(Session& session, const Options& options, const std::vector<Row
 }
 
 void print_rows(Session& session, const Options& options, const std::vector<Row>& rows,
-                const Speeds& speeds) {
+                const Speeds& speeds, double peak_memory) {
   const auto tokens = static_cast<double>(options.batch * options.context);
   Json document = json_document("bench_train");
   document["precision"] = options.precision;
@@ -140,7 +141,7 @@ void print_rows(Session& session, const Options& options, const std::vector<Row>
   document["vocab"] = options.vocab;
   document["product_flops_per_second"] = speeds.product_flops;
   document["memory_bytes_per_second"] = speeds.memory_bytes;
-  document["peak_memory_bytes"] = peak_memory_bytes();
+  document["peak_memory_bytes"] = peak_memory;
   document["shapes"] = Json::array();
   for (const Row& row : rows) {
     const train::StepTiming& t = row.timing;
@@ -176,7 +177,7 @@ void run_bench(const Options& options, Session& session) {
     specs.push_back(parse_shape(shape, options));
     model::validate(specs.back());
   }
-  const Speeds speeds = measure_speeds(options);
+  Speeds speeds{.product_flops = measure_products(options)};
   std::vector<Row> rows;
   for (const model::ModelSpec& spec : specs) {
     model::BuildOptions build;
@@ -184,8 +185,10 @@ void run_bench(const Options& options, Session& session) {
     build.precision = half ? model::Precision::bf16 : model::Precision::f32;
     rows.push_back({spec, train::time_steps(spec, build, options.place(), options.seconds)});
   }
+  const double peak_memory = peak_memory_bytes();
+  speeds.memory_bytes = measure_memory(options);  // last: it takes more memory than small models do
   if (options.json) {
-    print_rows(session, options, rows, speeds);
+    print_rows(session, options, rows, speeds, peak_memory);
   } else {
     print_table(session, options, rows, speeds);
   }
