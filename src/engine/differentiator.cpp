@@ -84,8 +84,9 @@ Differentiator::Slot Differentiator::slot(TensorId x) {
   if (tensor.master.exists()) return slot(tensor.master);
   const bool is_parameter = tensor.storage == Storage::parameter;
   if (!plan_.gradients_.contains(x.index)) {
+    const DType dtype = plan_.options_.narrow_gradients ? DType::bf16 : tensor.dtype;
     plan_.gradients_[x.index] =
-        plan_.activation("d(" + tensor.name + ")", tensor.dtype, tensor.rows, tensor.cols);
+        plan_.activation("d(" + tensor.name + ")", dtype, tensor.rows, tensor.cols);
   }
   const bool first = ready_.insert(x.index).second;
   const GradMode first_mode = is_parameter ? parameter_mode_ : GradMode::overwrite;

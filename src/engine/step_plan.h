@@ -31,10 +31,12 @@ enum class Program : std::uint8_t {
 };
 inline constexpr int kProgramCount = 5;
 
-/// What a plan spends for what. The gradients are the same either way.
+/// What a plan spends for what. All but `narrow_gradients` leave the gradients as they are.
 struct PlanOptions {
   /// Results of norms are made again in the backward pass instead of being kept for it.
   bool remake_norms = false;
+  /// Gradients of f32 activations (a residual stream) are bf16, as those of the others.
+  bool narrow_gradients = false;
   /// Operands of weight gradients keep their place for some ops longer, where that costs no
   /// memory: a device may then still be at them when the next ops run.
   bool slack = false;

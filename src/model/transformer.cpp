@@ -248,8 +248,9 @@ std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
   model->spec = spec;
   model->options = options;
   const bool wide = options.gpu && spec.width >= kRemakeWidth;
-  model->plan.set_options(
-      {.remake_norms = options.remake_norms.value_or(wide), .slack = options.gpu});
+  model->plan.set_options({.remake_norms = options.remake_norms.value_or(wide),
+                           .narrow_gradients = options.gpu && options.precision == Precision::bf16,
+                           .slack = options.gpu});
   Builder(*model).build();
   if (options.purpose == Purpose::training) {
     model->plan.set_adamw(static_cast<float>(options.optimiser.beta1),

@@ -47,6 +47,8 @@ constexpr Member kMembers[] = {
     {"free_head_size", "head_size = 24"},
     {"odd_head_size", "head_size = 20"},
     {"dropout", "dropout = 0.2"},
+    {"long_context", "activation = \"gelu_tanh\"\nwidth = 128\nheads = 2\ncontext = 200"},
+    {"wide", "activation = \"gelu_tanh\"\nwidth = 256\ncontext = 96\nlayers = 1"},
 };
 
 class Members : public testing::TestWithParam<Member> {
@@ -57,7 +59,10 @@ class Members : public testing::TestWithParam<Member> {
       if (toml.find(key + " =") == std::string::npos) toml += "\n" + key + " = " + value;
     };
     add("layers", "2");
-    toml += "\nwidth = 64\nheads = 4\nvocab = 96\ncontext = 64\ninit_std = 0.1\n";
+    add("width", "64");
+    add("heads", "4");
+    add("context", "64");
+    toml += "\nvocab = 96\ninit_std = 0.1\n";
     TomlReader reader = TomlReader::from_text(toml, GetParam().name);
     BuildOptions options;
     options.batch = 3;
@@ -135,11 +140,13 @@ TEST_P(CudaMembers, LanesGiveTheSameBits) {
 }
 
 TEST_P(Members, PlansForAGpuHaveTheSameGradients) {
-  const auto plain = build(Precision::f32, false), gpu = build(Precision::f32, true);
-  engine::RefExecutor first(plain->plan), second(gpu->plan);
-  EXPECT_EQ(gradients(*plain, first), gradients(*gpu, second));
-  EXPECT_LE(gpu->plan.storage_bytes(engine::Storage::activation),
-            plain->plan.storage_bytes(engine::Storage::activation));
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    const auto plain = build(precision, false), gpu = build(precision, true);
+    engine::RefExecutor first(plain->plan), second(gpu->plan);  // in double, whatever the types
+    EXPECT_EQ(gradients(*plain, first), gradients(*gpu, second));
+    EXPECT_LE(gpu->plan.storage_bytes(engine::Storage::activation),
+              plain->plan.storage_bytes(engine::Storage::activation));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Family, Members, testing::ValuesIn(kMembers),

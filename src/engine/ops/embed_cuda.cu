@@ -36,8 +36,9 @@ __global__ void number_rows_kernel(std::int32_t* numbers, int rows) {
 }
 
 struct Runs {
-  const std::int32_t* keys;  // tokens in order
-  const std::int32_t* rows;  // their rows
+  const std::int32_t* keys;    // tokens in order
+  const std::int32_t* rows;    // their rows
+  const std::int32_t* starts;  // by token: where its run begins; one more for the end
   Operand dy;
   float* d_table;
   float* pieces;  // [chunks, 2, width]: sums of the run that enters and the one that leaves
@@ -47,73 +48,88 @@ struct Runs {
   bool accumulate;
 };
 
-__device__ inline void put_row(const Runs& a, int token, std::int64_t c, float sum) {
-  float* place = a.d_table + token * a.width + c;
-  *place = (a.accumulate ? *place : 0.0f) + a.scale * sum;
+/// Thread: one place in the order, or the end. Tokens that do not occur begin where the next does.
+__global__ void find_starts_kernel(const std::int32_t* keys, int count, int classes,
+                                   std::int32_t* starts) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i > count) return;
+  const int before = i == 0 ? -1 : keys[i - 1], here = i == count ? classes : keys[i];
+  for (int token = before + 1; token <= here; ++token) starts[token] = i;
 }
 
-/// Block: one chunk; thread: one column (of several).
+template <int V>
+__device__ inline void put_row(const Runs& a, int token, std::int64_t c, Pack<V> sum) {
+#pragma unroll
+  for (int j = 0; j < V; ++j) sum.v[j] *= a.scale;
+  put<V>({a.d_table, false}, token * a.width + c, sum, a.accumulate);
+}
+
+constexpr int kTeams = 4;  // of a block, at most
+
+/// A row of threads takes a chunk; thread: V columns (of several).
+template <int V>
 __global__ void sum_runs_kernel(Runs a) {
-  __shared__ std::int32_t keys[kChunk + 2], rows[kChunk];
-  const int first = blockIdx.x * kChunk, last = min(a.count, first + kChunk);
+  __shared__ std::int32_t all_keys[kTeams][kChunk + 2], all_rows[kTeams][kChunk];
+  std::int32_t *keys = all_keys[threadIdx.y], *rows = all_rows[threadIdx.y];
+  const int chunk = blockIdx.x * blockDim.y + threadIdx.y;
+  const int first = chunk * kChunk, size = min(a.count - first, kChunk);
   for (int i = threadIdx.x; i < kChunk + 2; i += blockDim.x) {
     const int at = first - 1 + i;
-    keys[i] = at >= 0 && at < a.count && at <= last ? a.keys[at] : -1;
-    if (i < kChunk && first + i < last) rows[i] = a.rows[first + i];
+    keys[i] = at >= 0 && at < a.count && i <= size + 1 ? a.keys[at] : -1;
+    if (i < size) rows[i] = a.rows[first + i];
   }
   __syncthreads();
-  const int size = last - first;
-  float* enters = a.pieces + 2 * blockIdx.x * a.width;
-  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
-    float sum = 0;
+  if (size <= 0) return;
+  float* enters = a.pieces + std::int64_t{2} * chunk * a.width;
+  for (std::int64_t c = V * threadIdx.x; c < a.width; c += V * blockDim.x) {
+    Pack<V> sum{};
     bool entered = keys[0] == keys[1];
-    for (int i = 0; i < size; ++i) {
-      sum += load<1>(a.dy, rows[i] * a.width + c).v[0];
-      const bool run_goes_on = keys[i + 2] == keys[i + 1];
-      if (run_goes_on && i + 1 < size) continue;
-      if (entered) {
-        enters[c] = sum;
-      } else if (run_goes_on) {
-        enters[a.width + c] = sum;
-      } else {
-        put_row(a, keys[i + 1], c, sum);
+    constexpr int kAhead = 8;  // rows asked for before the first is used
+    for (int i0 = 0; i0 < size; i0 += kAhead) {
+      Pack<V> dy[kAhead];
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) {
+        if (i0 + u < size) dy[u] = load<V>(a.dy, rows[i0 + u] * a.width + c);
       }
-      entered = false;
-      sum = 0;
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) {
+        const int i = i0 + u;
+        if (i >= size) break;
+#pragma unroll
+        for (int j = 0; j < V; ++j) sum.v[j] += dy[u].v[j];
+        const bool run_goes_on = keys[i + 2] == keys[i + 1];
+        if (run_goes_on && i + 1 < size) continue;
+        if (entered) {
+          store<V>(enters + c, sum);
+        } else if (run_goes_on) {
+          store<V>(enters + a.width + c, sum);
+        } else {
+          put_row<V>(a, keys[i + 1], c, sum);
+        }
+        entered = false;
+        sum = {};
+      }
     }
   }
-}
-
-__device__ inline int lower_bound(const std::int32_t* keys, int count, int value) {
-  int low = 0, high = count;
-  while (low < high) {
-    const int middle = (low + high) / 2;
-    if (keys[middle] < value) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
 }
 
 /// Block: one token. Writes the rows the first pass left: tokens that do not occur and runs over
 /// several chunks.
 __global__ void join_runs_kernel(Runs a) {
   const int token = blockIdx.x;
-  const int first = lower_bound(a.keys, a.count, token);
-  const int last = lower_bound(a.keys, a.count, token + 1) - 1;
+  const int first = a.starts[token], last = a.starts[token + 1] - 1;
   if (last >= first && first / kChunk == last / kChunk) return;
   if (last < first && a.accumulate) return;
   for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
     float sum = 0;
     if (last >= first) {
       sum = a.pieces[(2 * (first / kChunk) + 1) * a.width + c];
+#pragma unroll 4
       for (int chunk = first / kChunk + 1; chunk <= last / kChunk; ++chunk) {
         sum += a.pieces[2 * chunk * a.width + c];
       }
     }
-    put_row(a, token, c, sum);
+    put_row<1>(a, token, c, {sum});
   }
 }
 
@@ -135,12 +151,14 @@ BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
   context.scratch->reserve(piece_bytes);
   // The order of the tokens is known before anything else is.
   const auto sorted = std::make_shared<Scratch>();
-  void* memory = context.hold(3 * list + static_cast<std::int64_t>(sort_bytes));
+  const std::int64_t start_list = aligned(4 * (classes + 1));
+  void* memory = context.hold(3 * list + start_list + static_cast<std::int64_t>(sort_bytes));
   sorted->place(memory);
   auto* numbers = static_cast<std::int32_t*>(memory);
   auto* keys = numbers + list / 4;
   auto* order = keys + list / 4;
-  void* sort_memory = order + list / 4;
+  auto* starts = order + list / 4;
+  void* sort_memory = starts + start_list / 4;
   const std::int32_t* tokens = context.tokens(op.tokens);
   SideWork sort{.between = sorted, .early = true};
   sort.touched.reads.push_back(bytes_at(tokens, 4 * dy.rows));
@@ -149,6 +167,9 @@ BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
     check(cub::DeviceRadixSort::SortPairs(sort_memory, sort_bytes, tokens, keys, numbers, order,
                                           rows, 0, bits, stream),
           "sort of tokens");
+    find_starts_kernel<<<blocks_for(rows + 1, 256), 256, 0, stream>>>(
+        keys, rows, static_cast<int>(classes), starts);
+    check_launch("sort of tokens");
   };
   context.beside(std::move(sort));
   Runs runs{};
@@ -160,10 +181,22 @@ BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
   runs.accumulate = op.d_table_mode == GradMode::accumulate;
   runs.keys = keys;
   runs.rows = order;
+  runs.starts = starts;
   return [=, scratch = context.scratch](cudaStream_t stream) mutable {
     runs.pieces = static_cast<float*>(scratch->data());
-    const int threads = static_cast<int>(std::min<std::int64_t>(256, (runs.width + 31) / 32 * 32));
-    sum_runs_kernel<<<static_cast<unsigned>(chunks), threads, 0, stream>>>(runs);
+    const bool packed = runs.width % 4 == 0;
+    const auto warps = [](std::int64_t items, int most) {
+      return static_cast<unsigned>(std::min<std::int64_t>(most, (items + 31) / 32) * 32);
+    };
+    const unsigned team = warps(packed ? runs.width / 4 : runs.width, kTeams);
+    const dim3 block(team, 32 * kTeams / team);
+    const auto grid = static_cast<unsigned>(blocks_for(chunks, static_cast<int>(block.y)));
+    if (packed) {
+      sum_runs_kernel<4><<<grid, block, 0, stream>>>(runs);
+    } else {
+      sum_runs_kernel<1><<<grid, block, 0, stream>>>(runs);
+    }
+    const unsigned threads = warps(runs.width, 8);
     join_runs_kernel<<<static_cast<unsigned>(classes), threads, 0, stream>>>(runs);
     check_launch("embedding gradient");
   };

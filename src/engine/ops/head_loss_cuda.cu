@@ -65,23 +65,81 @@ __device__ inline TopAndSum over_block(TopAndSum own) {
   return all;
 }
 
-/// Block: one row. N > 0: a thread keeps its N packs in registers; N = 0: it reads them twice.
-template <int V, int N>
+/// What a row's loss and gradients need, once its largest logit and sum are known.
+struct RowEnd {
+  float lse, factor;
+
+  __device__ RowEnd(const LossArgs& a, int target, TopAndSum all)
+      : lse(all.top + logf(all.sum)), factor(target >= 0 ? a.scale * a.scalars->loss_scale : 0) {}
+  /// The gradient of logit z, but for the target's -1.
+  __device__ float slope(float z) const { return factor * __expf(z - lse); }
+};
+
+/// Warp: one row of bf16 logits, which it keeps in registers: N packs of 8 a lane.
+template <int N>
+__global__ void __launch_bounds__(128) loss_rows_kernel(LossArgs a, std::int64_t rows) {
+  const int lane = threadIdx.x % 32, classes = static_cast<int>(a.classes);
+  const std::int64_t row = blockIdx.x * std::int64_t{4} + threadIdx.x / 32;
+  if (row >= rows) return;
+  auto* logits = static_cast<__nv_bfloat16*>(a.logits.data) + row * classes;
+  const int target = a.targets[row];
+  const auto column = [&](int k) { return 8 * (lane + 32 * k); };
+  uint4 kept[N];
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (column(k) < classes) kept[k] = *reinterpret_cast<const uint4*>(logits + column(k));
+  }
+  const auto pack = [&](int k) {
+    return load<8>(reinterpret_cast<const __nv_bfloat16*>(&kept[k]));
+  };
+  TopAndSum all{-INFINITY, 0};
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (column(k) >= classes) continue;
+    const Pack<8> z = pack(k);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) all.top = fmaxf(all.top, z.v[j]);
+  }
+  all.top = warp_max(all.top);
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    if (column(k) >= classes) continue;
+    const Pack<8> z = pack(k);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) all.sum += __expf(z.v[j] - all.top);
+  }
+  all.sum = warp_sum(all.sum);
+  const RowEnd end(a, target, all);
+  if (target < 0 && lane == 0) a.losses[row] = 0;
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const int c = column(k);
+    if (c >= classes) continue;
+    Pack<8> z = pack(k);
+    const bool hit = c <= target && target < c + 8;
+    if (hit) a.losses[row] = end.lse - __bfloat162float(logits[target]);
+    if (!a.gradients) continue;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) z.v[j] = end.slope(z.v[j]);
+    if (hit) {
+#pragma unroll
+      for (int j = 0; j < 8; ++j) z.v[j] -= c + j == target ? end.factor : 0.0f;
+    }
+    store<8>(logits + c, z);
+  }
+}
+
+/// Block: one row of any kind, which it reads twice.
+template <int V>
 __global__ void loss_kernel(LossArgs a) {
   const std::int64_t row = blockIdx.x;
   const int target = a.targets[row];
-  const int across = V * static_cast<int>(blockDim.x);
-  const int steps = N > 0 ? N : static_cast<int>((a.classes + across - 1) / across);
-  Pack<V> kept[N > 0 ? N : 1];
+  const std::int64_t across = std::int64_t{V} * blockDim.x;
   TopAndSum own{-INFINITY, 0};
   float hit = 0;  // the target's logit, in the thread that holds it
   bool is_hit = false;
-#pragma unroll
-  for (int k = 0; k < steps; ++k) {
-    const std::int64_t c = (threadIdx.x + std::int64_t{k} * blockDim.x) * V;
-    if (c >= a.classes) continue;
+  for (std::int64_t c = V * std::int64_t{threadIdx.x}; c < a.classes; c += across) {
     const Pack<V> z = logit_pack<V>(a, row, c);
-    if constexpr (N > 0) kept[k] = z;
     float top = z.v[0], sum = 0;
 #pragma unroll
     for (int j = 1; j < V; ++j) top = fmaxf(top, z.v[j]);
@@ -92,45 +150,35 @@ __global__ void loss_kernel(LossArgs a) {
     }
     own = joined(own, {top, sum});
   }
-  const TopAndSum all = over_block(own);
-  const bool counts = target >= 0;
-  if (is_hit) a.losses[row] = all.top + logf(all.sum) - hit;
-  if (!counts && threadIdx.x == 0) a.losses[row] = 0;
+  const RowEnd end(a, target, over_block(own));
+  if (is_hit) a.losses[row] = end.lse - hit;
+  if (target < 0 && threadIdx.x == 0) a.losses[row] = 0;
   if (!a.gradients) return;
-  const float factor = counts ? a.scale * a.scalars->loss_scale : 0.0f;
-  const float inverse = 1 / all.sum;
-#pragma unroll
-  for (int k = 0; k < steps; ++k) {
-    const std::int64_t c = (threadIdx.x + std::int64_t{k} * blockDim.x) * V;
-    if (c >= a.classes) continue;
-    Pack<V> z;
-    if constexpr (N > 0) {
-      z = kept[k];
-    } else {
-      z = logit_pack<V>(a, row, c);
-    }
+  for (std::int64_t c = V * std::int64_t{threadIdx.x}; c < a.classes; c += across) {
+    Pack<V> z = logit_pack<V>(a, row, c);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      const float p = __expf(z.v[j] - all.top) * inverse;
-      z.v[j] = factor * (p - (c + j == target ? 1.0f : 0.0f));
+      z.v[j] = end.slope(z.v[j]) - (c + j == target ? end.factor : 0.0f);
     }
     store<V>(a.logits, row * a.classes + c, z);
   }
 }
 
 void launch_loss(const LossArgs& args, std::int64_t rows, cudaStream_t stream) {
-  const auto grid = static_cast<unsigned>(rows);
-  const std::int64_t packs = args.classes / 8;
-  if (args.classes % 8 != 0) {
-    loss_kernel<1, 0><<<grid, 256, 0, stream>>>(args);
-  } else if (packs <= 128) {
-    loss_kernel<8, 1><<<grid, 128, 0, stream>>>(args);
-  } else if (packs <= 256) {
-    loss_kernel<8, 2><<<grid, 128, 0, stream>>>(args);
-  } else if (packs <= 512) {
-    loss_kernel<8, 2><<<grid, 256, 0, stream>>>(args);
+  const auto grid = static_cast<unsigned>(rows), row_grid = static_cast<unsigned>((rows + 3) / 4);
+  const bool packs = args.classes % 8 == 0;
+  if (packs && args.classes <= 4096 && args.logits.bf16 && args.bias == nullptr) {
+    if (args.classes <= 1024) {
+      loss_rows_kernel<4><<<row_grid, 128, 0, stream>>>(args, rows);
+    } else if (args.classes <= 2048) {
+      loss_rows_kernel<8><<<row_grid, 128, 0, stream>>>(args, rows);
+    } else {
+      loss_rows_kernel<16><<<row_grid, 128, 0, stream>>>(args, rows);
+    }
+  } else if (packs) {
+    loss_kernel<8><<<grid, args.classes <= 2048 ? 128 : 512, 0, stream>>>(args);
   } else {
-    loss_kernel<8, 0><<<grid, 512, 0, stream>>>(args);
+    loss_kernel<1><<<grid, 256, 0, stream>>>(args);
   }
   check_launch("head loss");
 }
@@ -140,6 +188,7 @@ __global__ void total_kernel(const float* losses, std::int64_t rows, const Devic
                              float* loss) {
   __shared__ double shared[33];
   double sum = 0;
+#pragma unroll 8
   for (std::int64_t n = threadIdx.x; n < rows; n += blockDim.x) sum += losses[n];
   sum = block_sum(sum, shared);
   if (threadIdx.x == 0) *loss = static_cast<float>(sum * scalars->loss_scale);

@@ -124,7 +124,9 @@ BoundOp bind_with_bias_gradient(const Op& maker, const LinearBackward& linear,
     return bind_with_sums(*activation, sums, accumulate, context);
   }
   if (const auto* norm = std::get_if<NormBackward>(&maker)) {
-    if (norm->d_branch != linear.dy || norm->d_branch_mode != GradMode::overwrite) return {};
+    const bool makes = norm->d_branch == linear.dy ? norm->d_branch_mode == GradMode::overwrite
+                                                   : norm->shares_gradient(linear.dy);
+    if (!makes) return {};
     return bind_with_sums(*norm, sums, accumulate, context);
   }
   return {};

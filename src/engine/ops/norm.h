@@ -51,6 +51,11 @@ struct NormBackward {
   float stream_scale = 1;
   float branch_scale = 1;
 
+  /// Whether dx is the gradient of the branch as well, both scales being 1.
+  bool shares_gradient(TensorId branch_gradient) const {
+    return dx == branch_gradient && dx_mode == GradMode::overwrite && !d_branch.exists() &&
+           stream_scale == 1 && branch_scale == 1;
+  }
   Uses uses() const {
     return Uses{{dy, incoming, r, stats, gain, bias}, {dx, d_branch, d_gain, d_bias, y_again}}
         .may_replace(incoming, dx);

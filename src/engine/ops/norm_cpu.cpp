@@ -44,7 +44,8 @@ BoundOp bind(const NormBackward& op, const Context& context) {
                               op.stream_scale,
                               op.branch_scale};
   const std::int64_t width = r.cols;
-  require(!op.y_again.exists(), "norm: this plan is for another device");
+  const bool narrow = op.dx.exists() && context.tensor(op.dx).dtype != r.dtype;
+  require(!op.y_again.exists() && !narrow, "norm: this plan is for another device");
   context.scratch->reserve(2 * kParts * width);
   struct Sum {
     float* target;

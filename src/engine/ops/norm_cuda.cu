@@ -157,13 +157,10 @@ __global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         dr[k].v[j] += stats.y * (g[k].v[j] - mean_g - h[k].v[j] * mean_gh);
+        scaled.v[j] = a.branch_scale * dr[k].v[j];
+        if constexpr (kSums == 3) sums[2][k].v[j] += scaled.v[j];
       }
       if (a.d_branch) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          scaled.v[j] = a.branch_scale * dr[k].v[j];
-          if constexpr (kSums == 3) sums[2][k].v[j] += scaled.v[j];
-        }
         put<4>(a.d_branch, base + c, scaled, a.accumulate_branch);
       }
       if (a.dx) {

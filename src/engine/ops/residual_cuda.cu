@@ -54,6 +54,7 @@ __global__ void period_sum_kernel(Operand x, float* sums, std::int64_t rows, std
   store<V>(sums + (part * period + t) * width + c, sum);
 }
 
+/// Block: 32 columns; its rows of threads share the parts.
 __global__ void reduce_parts_kernel(const float* partial, std::int64_t parts, std::int64_t width,
                                     float* sums, float factor, bool accumulate) {
   __shared__ float shared[32][33];
@@ -61,12 +62,12 @@ __global__ void reduce_parts_kernel(const float* partial, std::int64_t parts, st
   float sum = 0;
   if (c < width) {
 #pragma unroll 8
-    for (std::int64_t p = threadIdx.y; p < parts; p += 32) sum += partial[p * width + c];
+    for (std::int64_t p = threadIdx.y; p < parts; p += blockDim.y) sum += partial[p * width + c];
   }
   shared[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y != 0 || c >= width) return;
-  for (int y = 1; y < 32; ++y) sum += shared[y][threadIdx.x];
+  for (int y = 1; y < blockDim.y; ++y) sum += shared[y][threadIdx.x];
   sum *= factor;
   sums[c] = accumulate ? sums[c] + sum : sum;
 }
@@ -75,8 +76,9 @@ __global__ void reduce_parts_kernel(const float* partial, std::int64_t parts, st
 
 void reduce_parts(const float* partial, std::int64_t parts, std::int64_t width, float* sums,
                   float factor, bool accumulate, cudaStream_t stream) {
-  reduce_parts_kernel<<<blocks_for(width, 32), dim3(32, 32), 0, stream>>>(partial, parts, width,
-                                                                          sums, factor, accumulate);
+  const dim3 block(32, static_cast<unsigned>(std::min<std::int64_t>(32, parts)));
+  reduce_parts_kernel<<<blocks_for(width, 32), block, 0, stream>>>(partial, parts, width, sums,
+                                                                   factor, accumulate);
   check_launch("reduction");
 }
 
