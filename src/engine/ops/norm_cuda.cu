@@ -1,5 +1,9 @@
 // A warp takes a row and keeps it in registers: lane l holds the packs of four at columns
 // 4 (l + 32 k). Rows too wide or not of whole packs go to a block that reads them again instead.
+#include <cuda_pipeline_primitives.h>
+
+#include <optional>
+
 #include "engine/cuda/cuda_ops.h"
 
 namespace fathom::engine::cuda {
@@ -78,13 +82,85 @@ __global__ void __launch_bounds__(32 * kWarps) forward_kernel(Forward a) {
   }
 }
 
+constexpr int kAhead = 3;  // rows whose operands are on their way while one is in work
+
+/// Where a thread's share of a row waits in shared memory: N packs each of r, dy and incoming. Only
+/// this thread fetches and reads them, so that nobody else is waited for.
+template <int N>
+class Waiting {
+ public:
+  __device__ Waiting(const Backward& a, unsigned char* memory) : a_(a), memory_(memory) {}
+
+  static __host__ __device__ int bytes(const Backward& a) {
+    return (kAhead + 1) * N * 32 * kWarps * (size(a.r) + size(a.dy) + size(a.incoming));
+  }
+  template <class Column>
+  __device__ void fetch(int turn, std::int64_t row, const Column& column) const {
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const int c = column(k);
+      if (row >= a_.rows || c >= a_.width) continue;
+      copy(a_.r, turn, k, 0, row * a_.width + c);
+      copy(a_.dy, turn, k, size(a_.r), row * a_.width + c);
+      if (a_.incoming) copy(a_.incoming, turn, k, size(a_.r) + size(a_.dy), row * a_.width + c);
+    }
+    __pipeline_commit();
+  }
+  __device__ Pack<4> r(int turn, int k) const {
+    return load<4>(place(a_.r, turn, k, 0), 0);
+  }
+  __device__ Pack<4> dy(int turn, int k) const {
+    return load<4>(place(a_.dy, turn, k, size(a_.r)), 0);
+  }
+  __device__ Pack<4> incoming(int turn, int k) const {
+    return load<4>(place(a_.incoming, turn, k, size(a_.r) + size(a_.dy)), 0);
+  }
+
+ private:
+  /// Of a pack.
+  static __host__ __device__ int size(const Operand& operand) {
+    return !operand ? 0 : operand.bf16 ? 8 : 16;
+  }
+  __device__ Operand place(const Operand& operand, int turn, int k, int before) const {
+    const int all = size(a_.r) + size(a_.dy) + size(a_.incoming);
+    const int at = ((turn & kAhead) * N + k) * all + before;
+    return {memory_ + at * 32 * kWarps + threadIdx.x * size(operand), operand.bf16};
+  }
+  __device__ void copy(const Operand& from, int turn, int k, int before, std::int64_t i) const {
+    void* to = place(from, turn, k, before).data;
+    if (from.bf16) {
+      __pipeline_memcpy_async(to, static_cast<const __nv_bfloat16*>(from.data) + i, 8);
+    } else {
+      __pipeline_memcpy_async(to, static_cast<const float*>(from.data) + i, 16);
+    }
+  }
+  static_assert((kAhead & (kAhead + 1)) == 0);
+
+  const Backward& a_;
+  unsigned char* memory_;
+};
+
+/// The warps that share a row.
+template <int W>
+__device__ inline void meet(int row) {
+  if constexpr (W == kWarps) {
+    __syncthreads();
+  } else {
+    asm volatile("bar.sync %0, %1;" ::"r"(row + 1), "n"(32 * W) : "memory");
+  }
+}
+
 /// W warps share a row, so that a lane holds few enough numbers for many warps to be in flight.
 /// kSums quantities are summed over the rows: dy h, dy and, if asked for, d_branch.
 template <int N, int W, int kSums>
-__global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
+__global__ void __launch_bounds__(32 * kWarps, N == 1   ? 4
+                                               : N == 2 ? 3
+                                                        : 1) backward_kernel(const Backward a) {
   constexpr int kRows = kWarps / W;  // rows a block has in hand
+  extern __shared__ __align__(16) unsigned char memory[];
   __shared__ float shared[kWarps][128];
   __shared__ float2 halves[2][kWarps];
+  const Waiting<N> waiting(a, memory);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp % W;
   const float width = static_cast<float>(a.width);
   const auto column = [&](int k) { return 4 * lane + 128 * (part + W * k); };
@@ -94,23 +170,33 @@ __global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
 #pragma unroll
     for (int k = 0; k < N; ++k) sums[q][k] = {};
   }
+  const std::int64_t step = std::int64_t{gridDim.x} * kRows;
+  std::int64_t row = blockIdx.x * std::int64_t{kRows} + warp / W;
+  const auto stats_of = [&](std::int64_t n) {
+    return n < a.rows ? *reinterpret_cast<const float2*>(a.stats + 2 * n) : float2{0, 0};
+  };
+#pragma unroll
+  for (int turn = 0; turn < kAhead; ++turn) waiting.fetch(turn, row + turn * step, column);
+  float2 next_stats = stats_of(row);
+  // All warps of a block take as many turns as its first row asks for: they meet in each.
   int turn = 0;
   for (std::int64_t first = blockIdx.x * std::int64_t{kRows}; first < a.rows;
-       first += std::int64_t{gridDim.x} * kRows, turn ^= 1) {
-    const std::int64_t row = first + warp / W, base = row * a.width;
+       first += step, row += step, ++turn) {
+    const std::int64_t base = row * a.width;
     const bool holds = row < a.rows;
-    const float2 stats = holds ? *reinterpret_cast<const float2*>(a.stats + 2 * row) : float2{0, 0};
-    // Everything the row needs is asked for before the first number is used.
+    const float2 stats = next_stats;
+    next_stats = stats_of(row + step);
+    __pipeline_wait_prior(kAhead - 1);
     Pack<4> h[N], g[N], dr[N];
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      const int c = column(k);
       h[k] = g[k] = dr[k] = {};
-      if (!holds || c >= a.width) continue;
-      h[k] = load<4>(a.r, base + c);
-      g[k] = load<4>(a.dy, base + c);
-      if (a.incoming) dr[k] = load<4>(a.incoming, base + c);
+      if (!holds || column(k) >= a.width) continue;
+      h[k] = waiting.r(turn, k);
+      g[k] = waiting.dy(turn, k);
+      if (a.incoming) dr[k] = waiting.incoming(turn, k);
     }
+    waiting.fetch(turn + kAhead, row + kAhead * step, column);
     float2 sum{0, 0};  // of g and of g h
 #pragma unroll
     for (int k = 0; k < N; ++k) {
@@ -138,12 +224,12 @@ __global__ void __launch_bounds__(32 * kWarps) backward_kernel(Backward a) {
     sum = {warp_sum(sum.x), warp_sum(sum.y)};
     if constexpr (W > 1) {
       // The two halves take turns: who is still reading one is not disturbed by the next row.
-      if (lane == 0) halves[turn][warp] = sum;
-      __syncthreads();
+      if (lane == 0) halves[turn & 1][warp] = sum;
+      meet<W>(warp / W);
       sum = {0, 0};
 #pragma unroll
       for (int w = 0; w < W; ++w) {
-        const float2 other = halves[turn][warp / W * W + w];
+        const float2 other = halves[turn & 1][warp / W * W + w];
         sum.x += other.x;
         sum.y += other.y;
       }
@@ -323,31 +409,54 @@ BoundOp bind(const Norm& op, const Context& context) {
 
 namespace {
 
-bool fits_registers(std::int64_t width) {
-  return width % 4 == 0 && width <= kWidest;
+struct BackwardLaunch {
+  void (*kernel)(Backward);
+  int bytes;  // of shared memory
+};
+
+template <int N, int W, int kSums>
+BackwardLaunch backward_launch(const Backward& a) {
+  return {backward_kernel<N, W, kSums>, Waiting<N>::bytes(a)};
 }
 
-using BackwardKernel = void (*)(Backward);
-
 template <int kSums>
-BackwardKernel backward_kernel_for(std::int64_t width) {
-  const std::int64_t packs = (width + 127) / 128;
-  if (packs == 1) return backward_kernel<1, 1, kSums>;
-  if (packs == 2) return backward_kernel<2, 1, kSums>;
-  if (packs <= 4) return backward_kernel<2, 2, kSums>;
-  if (packs <= 6) return backward_kernel<3, 2, kSums>;
-  if (packs <= 8) return backward_kernel<2, 4, kSums>;
-  if (packs <= 12) return backward_kernel<3, 4, kSums>;
-  return backward_kernel<4, 4, kSums>;
+BackwardLaunch backward_launch(const Backward& a) {
+  const std::int64_t packs = (a.width + 127) / 128;
+  if (packs == 1) return backward_launch<1, 1, kSums>(a);
+  if (packs == 2) return backward_launch<2, 1, kSums>(a);
+  if (packs <= 4) return backward_launch<2, 2, kSums>(a);
+  if (packs <= 6) return backward_launch<3, 2, kSums>(a);
+  if (packs <= 8) return backward_launch<2, 4, kSums>(a);
+  if (packs <= 12) return backward_launch<3, 4, kSums>(a);
+  return backward_launch<4, 4, kSums>(a);
+}
+
+/// The kernel that holds rows in registers, if the device has the shared memory for it.
+std::optional<BackwardLaunch> backward_launch(const Backward& a, bool branch_sums) {
+  if (a.width % 4 != 0 || a.width > kWidest) return {};
+  const BackwardLaunch launch = branch_sums ? backward_launch<3>(a) : backward_launch<2>(a);
+  int device = 0, most = 0;
+  check(cudaGetDevice(&device), "norm");
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "norm");
+  cudaFuncAttributes own{};
+  check(cudaFuncGetAttributes(&own, launch.kernel), "norm");
+  if (launch.bytes + static_cast<int>(own.sharedSizeBytes) > most) return {};
+  return launch;
 }
 
 /// As many blocks as the device holds at once: each then walks over its share of the rows.
-std::int64_t resident_blocks(BackwardKernel kernel, int multiprocessors) {
+std::int64_t resident_blocks(const BackwardLaunch& launch, int multiprocessors) {
   int blocks = 0;
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 32 * kWarps, 0), "norm");
+  check(cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             launch.bytes),
+        "norm");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.kernel, 32 * kWarps,
+                                                      static_cast<std::size_t>(launch.bytes)),
+        "norm");
   return std::int64_t{multiprocessors} * std::max(1, blocks);
 }
 
+/// Empty where the sums of the branch are asked for and no kernel takes them.
 BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulate_branch_sums,
                       const Context& context) {
   const Tensor& r = context.tensor(op.r);
@@ -372,12 +481,11 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
                   {op.d_gain_mode == GradMode::accumulate, op.d_bias_mode == GradMode::accumulate,
                    accumulate_branch_sums}};
   const int count = branch_sums ? 3 : 2;
-  BackwardKernel kernel = backward_any_kernel;
-  std::int64_t blocks = r.rows;
-  if (fits_registers(r.cols)) {
-    kernel = count == 3 ? backward_kernel_for<3>(r.cols) : backward_kernel_for<2>(r.cols);
-    blocks = std::min(r.rows, resident_blocks(kernel, context.multiprocessors));
-  }
+  const auto held = backward_launch(bare, branch_sums != nullptr);
+  if (!held && branch_sums != nullptr) return {};
+  const BackwardLaunch launch = held.value_or(BackwardLaunch{backward_any_kernel, 0});
+  const std::int64_t blocks =
+      held ? std::min(r.rows, resident_blocks(launch, context.multiprocessors)) : r.rows;
   // Nobody waits for the sums over all rows: they are brought together beside what comes next.
   const auto partial = context.between();
   partial->reserve(blocks * count * r.cols * 4);
@@ -395,7 +503,7 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
   return [=](cudaStream_t stream) {
     Backward args = bare;
     args.partial = static_cast<float*>(partial->data());
-    kernel<<<static_cast<unsigned>(blocks), 32 * kWarps, 0, stream>>>(args);
+    launch.kernel<<<static_cast<unsigned>(blocks), 32 * kWarps, launch.bytes, stream>>>(args);
     check_launch("norm backward");
   };
 }
@@ -408,7 +516,6 @@ BoundOp bind(const NormBackward& op, const Context& context) {
 
 BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
                        const Context& context) {
-  if (!fits_registers(context.tensor(op.r).cols)) return {};
   return bind_backward(op, bias_sums, accumulate, context);
 }
 
