@@ -41,6 +41,23 @@ std::int64_t aligned(std::int64_t bytes) {
   return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
+/// What a product makes; does not exist for other ops.
+TensorId product_of(const Op& op) {
+  if (const auto* linear = std::get_if<Linear>(&op)) return linear->y;
+  if (const auto* backward = std::get_if<LinearBackward>(&op)) return backward->dx;
+  return {};
+}
+
+bool reads(const Op& op, TensorId id) {
+  const Uses uses = uses_of(op);
+  return std::find(uses.reads.begin(), uses.reads.end(), id) != uses.reads.end();
+}
+
+bool finishes(const Op& op) {
+  return std::holds_alternative<Activation>(op) || std::holds_alternative<Norm>(op) ||
+         std::holds_alternative<ActivationBackward>(op) || std::holds_alternative<NormBackward>(op);
+}
+
 class Layout {
  public:
   Layout(const std::vector<Tensor>& tensors, const std::vector<const std::vector<Op>*>& programs,
@@ -65,6 +82,26 @@ class Layout {
             std::min(time + static_cast<std::size_t>(ops), programs_[p]->size() - 1));
         for (const TensorId id : {product->dy, product->x}) {
           blocks_[block_of_[static_cast<std::size_t>(id.index)]].lives[p].include(end);
+        }
+      }
+    }
+  }
+
+  /// Operands of a product live until the activation or norm of its result is through: a device
+  /// may do both at once.
+  void join_products() {
+    for (std::size_t p = 0; p < programs_.size(); ++p) {
+      const auto& ops = *programs_[p];
+      for (std::size_t time = 0; time < ops.size(); ++time) {
+        const TensorId result = product_of(ops[time]);
+        if (!result.exists()) continue;
+        const auto reader =
+            std::find_if(ops.begin() + static_cast<std::ptrdiff_t>(time) + 1, ops.end(),
+                         [&](const Op& op) { return reads(op, result); });
+        if (reader == ops.end() || !finishes(*reader)) continue;
+        for (const TensorId id : uses_of(ops[time]).reads) {
+          blocks_[block_of_[static_cast<std::size_t>(id.index)]].lives[p].include(
+              static_cast<int>(reader - ops.begin()));
         }
       }
     }
@@ -169,11 +206,14 @@ class Layout {
 std::int64_t lay_out_activations(std::vector<Tensor>& tensors,
                                  const std::vector<const std::vector<Op>*>& programs,
                                  const std::vector<TensorId>& kept, bool slack) {
-  const std::int64_t least = Layout(tensors, programs, kept).place(tensors);
+  Layout bare(tensors, programs, kept);
+  if (slack) bare.join_products();
+  const std::int64_t least = bare.place(tensors);
   if (!slack) return least;
   for (const int ops : {8, 6, 4, 3, 2, 1}) {
     std::vector<Tensor> attempt = tensors;
     Layout layout(tensors, programs, kept);
+    layout.join_products();
     layout.add_slack(ops);
     if (layout.place(attempt) > least) continue;
     tensors = std::move(attempt);

@@ -17,7 +17,8 @@ inline constexpr std::int64_t kTensorAlignment = 256;
 
 /// Sets offset_bytes of every activation in `tensors`; returns the size of the arena.
 /// `kept` tensors stay readable until the end of every program that writes them. With `slack` the
-/// operands of weight gradients keep their place as many ops longer as costs no memory.
+/// operands of weight gradients keep their place as many ops longer as costs no memory, and those
+/// of a product until the activation or norm behind it is through.
 std::int64_t lay_out_activations(std::vector<Tensor>& tensors,
                                  const std::vector<const std::vector<Op>*>& programs,
                                  const std::vector<TensorId>& kept, bool slack = false);

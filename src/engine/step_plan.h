@@ -37,8 +37,8 @@ struct PlanOptions {
   bool remake_norms = false;
   /// Gradients of f32 activations (a residual stream) are bf16, as those of the others.
   bool narrow_gradients = false;
-  /// Operands of weight gradients keep their place for some ops longer, where that costs no
-  /// memory: a device may then still be at them when the next ops run.
+  /// Operands of products keep their place for some ops longer: a device may then still be at them
+  /// when the next ops run, or do an activation or norm with the product before it.
   bool slack = false;
 };
 
