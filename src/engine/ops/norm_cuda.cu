@@ -150,12 +150,15 @@ __device__ inline void meet(int row) {
   }
 }
 
+template <int N>
+constexpr int kResident = N == 1   ? 4
+                          : N == 2 ? 3
+                                   : 1;  // blocks of a multiprocessor, at least
+
 /// W warps share a row, so that a lane holds few enough numbers for many warps to be in flight.
 /// kSums quantities are summed over the rows: dy h, dy and, if asked for, d_branch.
 template <int N, int W, int kSums>
-__global__ void __launch_bounds__(32 * kWarps, N == 1   ? 4
-                                               : N == 2 ? 3
-                                                        : 1) backward_kernel(const Backward a) {
+__global__ void __launch_bounds__(32 * kWarps, kResident<N>) backward_kernel(const Backward a) {
   constexpr int kRows = kWarps / W;  // rows a block has in hand
   extern __shared__ __align__(16) unsigned char memory[];
   __shared__ float shared[kWarps][128];
@@ -440,16 +443,17 @@ std::optional<BackwardLaunch> backward_launch(const Backward& a, bool branch_sum
   check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "norm");
   cudaFuncAttributes own{};
   check(cudaFuncGetAttributes(&own, launch.kernel), "norm");
-  if (launch.bytes + static_cast<int>(own.sharedSizeBytes) > most) return {};
+  most -= static_cast<int>(own.sharedSizeBytes);
+  if (launch.bytes > most) return {};
+  // A property of the kernel, not of the launch: norms that share a kernel need the most.
+  check(cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most),
+        "norm");
   return launch;
 }
 
 /// As many blocks as the device holds at once: each then walks over its share of the rows.
 std::int64_t resident_blocks(const BackwardLaunch& launch, int multiprocessors) {
   int blocks = 0;
-  check(cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             launch.bytes),
-        "norm");
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.kernel, 32 * kWarps,
                                                       static_cast<std::size_t>(launch.bytes)),
         "norm");
