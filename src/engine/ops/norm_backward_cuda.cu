@@ -1,0 +1,390 @@
+// Adjoint of the norm (definition: ops/norm.h). The lanes that share a row hold 8 neighbouring
+// columns each, with the sums over the rows of these columns; the operands of the rows to come are
+// on their way into shared memory meanwhile. Rows too wide, not of whole packs or of mixed types go
+// to a block that reads them again instead.
+#include <cuda_pipeline_primitives.h>
+
+#include <optional>
+
+#include "engine/cuda/cuda_ops.h"
+
+namespace fathom::engine::cuda {
+namespace {
+
+struct Backward {
+  Operand dy, incoming, r, dx, d_branch;
+  Operand again;  // y, made again; or null
+  const float* stats;
+  const float* gain;
+  const float* bias;  // only for y
+  float* partial;     // [blocks, sums, width]: sums of dy h, dy and, if 3, d_branch
+  std::int64_t rows, width;
+  float stream_scale, branch_scale;
+  bool rms, accumulate_dx, accumulate_branch;
+};
+
+constexpr int kAhead = 3;  // rows whose operands are on their way while one is in work
+constexpr int kTurns = kAhead + 1;
+
+/// How a block shares out its work: a row is taken by LANES lanes, of one warp or of several.
+template <int LANES>
+struct Share {
+  static constexpr int kWarps = LANES <= 32 ? 1 : LANES / 32;  // that meet over a row
+  static constexpr int kRows = LANES == 96 ? 4 : 256 / LANES;  // in hand
+  static constexpr int kThreads = LANES * kRows;
+  static constexpr int kColumns = LANES * 8;
+};
+
+/// 8 neighbouring elements on their way through shared memory: pieces of 16 bytes, one of each
+/// thread side by side. Only the thread that fetches them reads them, so nobody else is waited for.
+template <class T, int THREADS>
+struct Piece {
+  static constexpr int kCount = sizeof(T) * 8 / 16;
+  static constexpr int kBytes = kCount * THREADS * 16;
+
+  static __device__ __forceinline__ void fetch(unsigned char* place, const T* from) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      __pipeline_memcpy_async(place + i * THREADS * 16,
+                              reinterpret_cast<const unsigned char*>(from) + i * 16, 16);
+    }
+  }
+  static __device__ __forceinline__ Pack<8> read(const unsigned char* place) {
+    if constexpr (kCount == 1) {
+      return load<8>(reinterpret_cast<const T*>(place));
+    } else {
+      Pack<8> all;
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const Pack<4> four = load<4>(reinterpret_cast<const T*>(place + i * THREADS * 16));
+#pragma unroll
+        for (int j = 0; j < 4; ++j) all.v[4 * i + j] = four.v[j];
+      }
+      return all;
+    }
+  }
+};
+
+/// What waits in shared memory for a turn: r, dy and incoming of the block's rows.
+template <class TR, class TG, int THREADS>
+struct Waiting {
+  static constexpr int kDy = Piece<TR, THREADS>::kBytes;
+  static constexpr int kIncoming = kDy + Piece<TG, THREADS>::kBytes;
+  static constexpr int kBytes = kIncoming + Piece<TG, THREADS>::kBytes;
+};
+
+template <int LANES>
+__device__ __forceinline__ float2 row_sum(float2 own, float2 (*between)[8], int turn) {
+#pragma unroll
+  for (int offset = (LANES < 32 ? LANES : 32) / 2; offset > 0; offset /= 2) {
+    own.x += __shfl_xor_sync(0xffffffffu, own.x, offset);
+    own.y += __shfl_xor_sync(0xffffffffu, own.y, offset);
+  }
+  constexpr int kMeet = Share<LANES>::kWarps;
+  if constexpr (kMeet > 1) {
+    // The two buffers take turns: who still reads one is not disturbed by the next row.
+    const int warp = threadIdx.x / 32, row = warp / kMeet;
+    float2* sums = between[2 * row + (turn & 1)];
+    if (threadIdx.x % 32 == 0) sums[warp % kMeet] = own;
+    asm volatile("bar.sync %0, %1;" ::"r"(row + 1), "n"(LANES) : "memory");
+    own = {0, 0};
+#pragma unroll
+    for (int w = 0; w < kMeet; ++w) {
+      own.x += sums[w].x;
+      own.y += sums[w].y;
+    }
+  }
+  return own;
+}
+
+template <class T>
+__device__ __forceinline__ void put_pack(T* to, Pack<8> value, bool accumulate) {
+  if (accumulate) {
+    const Pack<8> old = load<8>(to);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) value.v[j] += old.v[j];
+  }
+  store<8>(to, value);
+}
+
+/// r of type TR, all gradients and y of type TG.
+template <int LANES, class TR, class TG>
+__global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
+    backward_kernel(const Backward a) {
+  using S = Share<LANES>;
+  using W = Waiting<TR, TG, S::kThreads>;
+  extern __shared__ __align__(16) unsigned char memory[];
+  __shared__ float2 between[2 * S::kRows][8];
+  const int width = static_cast<int>(a.width), rows = static_cast<int>(a.rows);
+  const int in_hand = threadIdx.x / LANES, c = threadIdx.x % LANES * 8;
+  const bool inside = c < width;
+  unsigned char* own = memory + threadIdx.x * 16;
+  const int first = blockIdx.x * S::kRows, step = gridDim.x * S::kRows;
+  const auto at = [&](int row) { return static_cast<std::int64_t>(row) * width + c; };
+  const auto fetch = [&](int turn, int row) {
+    if (inside && row < rows) {
+      unsigned char* place = own + turn % kTurns * W::kBytes;
+      const std::int64_t i = at(row);
+      Piece<TR, S::kThreads>::fetch(place, static_cast<const TR*>(a.r.data) + i);
+      Piece<TG, S::kThreads>::fetch(place + W::kDy, static_cast<const TG*>(a.dy.data) + i);
+      if (a.incoming) {
+        Piece<TG, S::kThreads>::fetch(place + W::kIncoming,
+                                      static_cast<const TG*>(a.incoming.data) + i);
+      }
+    }
+    __pipeline_commit();
+  };
+  const auto stats_of = [&](int row) {
+    return row < rows ? reinterpret_cast<const float2*>(a.stats)[row] : float2{0, 0};
+  };
+  Pack<8> gain{}, sums[3] = {};
+  if (inside) gain = load<8>(a.gain + c);
+  const float inverse_width = 1 / static_cast<float>(width);
+  int row = first + in_hand;
+#pragma unroll
+  for (int turn = 0; turn < kAhead; ++turn) fetch(turn, row + turn * step);
+  float2 next_stats = stats_of(row);
+  // All lanes of a block take as many turns as its first row asks for: they meet in each.
+  for (int turn = 0; first + turn * step < rows; ++turn, row += step) {
+    const bool holds = inside && row < rows;
+    const float2 stats = next_stats;
+    next_stats = stats_of(row + step);
+    __pipeline_wait_prior(kAhead - 1);
+    Pack<8> h{}, g{}, dr{};
+    if (holds) {
+      const unsigned char* place = own + turn % kTurns * W::kBytes;
+      h = Piece<TR, S::kThreads>::read(place);
+      g = Piece<TG, S::kThreads>::read(place + W::kDy);
+      if (a.incoming) dr = Piece<TG, S::kThreads>::read(place + W::kIncoming);
+    }
+    fetch(turn + kAhead, row + kAhead * step);
+    float2 sum{0, 0};  // of g and of g h
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      h.v[j] = (h.v[j] - stats.x) * stats.y;
+      sums[0].v[j] += g.v[j] * h.v[j];
+      sums[1].v[j] += g.v[j];
+      g.v[j] *= gain.v[j];
+      sum.x += g.v[j];
+      sum.y += g.v[j] * h.v[j];
+    }
+    if (a.again && holds) {
+      Pack<8> y{};
+      if (a.bias != nullptr) y = load<8>(a.bias + c);  // too many to be kept
+#pragma unroll
+      for (int j = 0; j < 8; ++j) y.v[j] += h.v[j] * gain.v[j];
+      store<8>(static_cast<TG*>(a.again.data) + at(row), y);
+    }
+    sum = row_sum<LANES>(sum, between, turn);
+    const float mean_g = a.rms ? 0 : sum.x * inverse_width, mean_gh = sum.y * inverse_width;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      dr.v[j] += stats.y * (g.v[j] - mean_g - h.v[j] * mean_gh);
+      g.v[j] = a.branch_scale * dr.v[j];
+      sums[2].v[j] += holds ? g.v[j] : 0.0f;
+      dr.v[j] *= a.stream_scale;
+    }
+    if (!holds) continue;
+    if (a.d_branch) put_pack(static_cast<TG*>(a.d_branch.data) + at(row), g, a.accumulate_branch);
+    if (a.dx) put_pack(static_cast<TG*>(a.dx.data) + at(row), dr, a.accumulate_dx);
+  }
+  // Over the rows the block had in hand, in their order.
+  float* all = reinterpret_cast<float*>(memory);
+  __syncthreads();
+#pragma unroll
+  for (int q = 0; q < 3; ++q) {
+    store<8>(all + in_hand * S::kColumns + c, sums[q]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < width; i += S::kThreads) {
+      float sum = 0;
+#pragma unroll 4
+      for (int r = 0; r < S::kRows; ++r) sum += all[r * S::kColumns + i];
+      a.partial[(std::int64_t{3} * blockIdx.x + q) * width + i] = sum;
+    }
+    __syncthreads();
+  }
+}
+
+/// One block a row; the row's share of the sums goes to partial[row].
+__global__ void backward_any_kernel(Backward a) {
+  __shared__ float shared[33];
+  const std::int64_t row = blockIdx.x, base = row * a.width;
+  const float mean = a.stats[2 * row], s = a.stats[2 * row + 1];
+  float sum_g = 0, sum_gh = 0;
+  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
+    const float h = (load<1>(a.r, base + c).v[0] - mean) * s;
+    const float dy = load<1>(a.dy, base + c).v[0];
+    sum_g += dy * a.gain[c];
+    sum_gh += dy * a.gain[c] * h;
+    if (a.partial != nullptr) {
+      a.partial[(2 * row) * a.width + c] = dy * h;
+      a.partial[(2 * row + 1) * a.width + c] = dy;
+    }
+  }
+  const float width = static_cast<float>(a.width);
+  const float mean_g = a.rms ? 0 : block_sum(sum_g, shared) / width;
+  const float mean_gh = block_sum(sum_gh, shared) / width;
+  for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
+    const float h = (load<1>(a.r, base + c).v[0] - mean) * s;
+    const float g = load<1>(a.dy, base + c).v[0] * a.gain[c];
+    float dr = s * (g - mean_g - h * mean_gh);
+    if (a.incoming) dr += load<1>(a.incoming, base + c).v[0];
+    if (a.again) {
+      store<1>(a.again, base + c, {h * a.gain[c] + (a.bias != nullptr ? a.bias[c] : 0.0f)});
+    }
+    if (a.d_branch) put<1>(a.d_branch, base + c, {a.branch_scale * dr}, a.accumulate_branch);
+    if (a.dx) put<1>(a.dx, base + c, {a.stream_scale * dr}, a.accumulate_dx);
+  }
+}
+
+struct Sums {
+  float* target[3];  // d_gain, d_bias, the gradient of the branch's bias; or null
+  bool accumulate[3];
+};
+
+/// Sums over the parts of partial [parts, count, width]; blockIdx.y says which of the count.
+__global__ void reduce_kernel(const float* partial, std::int64_t parts, int count,
+                              std::int64_t width, Sums sums) {
+  __shared__ float shared[32][33];
+  const int which = blockIdx.y;
+  float* target = sums.target[which];
+  if (target == nullptr) return;
+  const std::int64_t c = blockIdx.x * 32 + threadIdx.x;
+  float sum = 0;
+  if (c < width) {
+#pragma unroll 8
+    for (std::int64_t p = threadIdx.y; p < parts; p += 32) {
+      sum += partial[(count * p + which) * width + c];
+    }
+  }
+  shared[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || c >= width) return;
+  for (int y = 1; y < 32; ++y) sum += shared[y][threadIdx.x];
+  target[c] = sums.accumulate[which] ? target[c] + sum : sum;
+}
+
+struct BackwardLaunch {
+  void (*kernel)(Backward) = backward_any_kernel;
+  int threads = 256, bytes = 0;  // of shared memory
+  int rows = 1;                  // that a block has in hand
+  int sums = 2;
+};
+
+template <int LANES, class TR, class TG>
+BackwardLaunch backward_launch() {
+  using S = Share<LANES>;
+  constexpr int kBytes = kTurns * Waiting<TR, TG, S::kThreads>::kBytes;
+  static_assert(kBytes >= S::kRows * S::kColumns * 4);
+  return {backward_kernel<LANES, TR, TG>, S::kThreads, kBytes, S::kRows, 3};
+}
+
+template <class TR, class TG>
+BackwardLaunch backward_launch(std::int64_t width) {
+  if (width <= 64) return backward_launch<8, TR, TG>();
+  if (width <= 128) return backward_launch<16, TR, TG>();
+  if (width <= 256) return backward_launch<32, TR, TG>();
+  if (width <= 512) return backward_launch<64, TR, TG>();
+  if (width <= 768) return backward_launch<96, TR, TG>();
+  if (width <= 1024) return backward_launch<128, TR, TG>();
+  return backward_launch<256, TR, TG>();
+}
+
+constexpr std::int64_t kWidest = 2048;
+
+/// The kernel that keeps rows in registers, if one fits the shape and the device.
+std::optional<BackwardLaunch> held_launch(const Backward& a) {
+  if (a.width % 8 != 0 || a.width > kWidest || a.rows >= 1 << 24) return {};
+  for (const Operand& operand : {a.incoming, a.dx, a.d_branch, a.again}) {
+    if (operand && operand.bf16 != a.dy.bf16) return {};
+  }
+  if (a.r.bf16 && !a.dy.bf16) return {};
+  const BackwardLaunch launch = a.r.bf16    ? backward_launch<__nv_bfloat16, __nv_bfloat16>(a.width)
+                                : a.dy.bf16 ? backward_launch<float, __nv_bfloat16>(a.width)
+                                            : backward_launch<float, float>(a.width);
+  int device = 0, most = 0;
+  check(cudaGetDevice(&device), "norm");
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "norm");
+  cudaFuncAttributes own{};
+  check(cudaFuncGetAttributes(&own, launch.kernel), "norm");
+  if (launch.bytes + static_cast<int>(own.sharedSizeBytes) > most) return {};
+  check(cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             launch.bytes),
+        "norm");
+  return launch;
+}
+
+/// As many blocks as the device holds at once: each then walks over its share of the rows.
+std::int64_t resident_blocks(const BackwardLaunch& launch, std::int64_t rows, int multiprocessors) {
+  int blocks = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.kernel, launch.threads,
+                                                      static_cast<std::size_t>(launch.bytes)),
+        "norm");
+  return std::min(std::int64_t{multiprocessors} * std::max(1, blocks),
+                  (rows + launch.rows - 1) / launch.rows);
+}
+
+/// Empty where the sums of the branch are asked for and no kernel takes them.
+BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulate_branch_sums,
+                      const Context& context) {
+  const Tensor& r = context.tensor(op.r);
+  const Backward bare{context.operand(op.dy),
+                      context.operand(op.incoming),
+                      context.operand(op.r),
+                      context.operand(op.dx),
+                      context.operand(op.d_branch),
+                      context.operand(op.y_again),
+                      context.floats(op.stats),
+                      context.floats(op.gain),
+                      context.floats(op.bias),
+                      nullptr,
+                      r.rows,
+                      r.cols,
+                      op.stream_scale,
+                      op.branch_scale,
+                      op.kind == NormKind::rms,
+                      op.dx_mode == GradMode::accumulate,
+                      op.d_branch_mode == GradMode::accumulate};
+  const Sums sums{{context.floats(op.d_gain), context.floats(op.d_bias), branch_sums},
+                  {op.d_gain_mode == GradMode::accumulate, op.d_bias_mode == GradMode::accumulate,
+                   accumulate_branch_sums}};
+  const auto held = held_launch(bare);
+  if (!held && branch_sums != nullptr) return {};
+  const BackwardLaunch launch = held.value_or(BackwardLaunch{});
+  const std::int64_t blocks =
+      held ? resident_blocks(launch, r.rows, context.multiprocessors) : r.rows;
+  const int count = launch.sums;
+  // Nobody waits for the sums over all rows: they are brought together beside what comes next.
+  const auto partial = context.between();
+  partial->reserve(blocks * count * r.cols * 4);
+  SideWork reduction{.between = partial};
+  for (float* target : sums.target) {
+    if (target != nullptr) reduction.touched.writes.push_back(bytes_at(target, r.cols * 4));
+  }
+  reduction.run = [=, width = r.cols](cudaStream_t stream) {
+    const dim3 columns(static_cast<unsigned>(blocks_for(width, 32)), static_cast<unsigned>(count));
+    reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(static_cast<float*>(partial->data()),
+                                                        blocks, count, width, sums);
+    check_launch("norm backward");
+  };
+  context.beside(std::move(reduction));
+  return [=](cudaStream_t stream) {
+    Backward args = bare;
+    args.partial = static_cast<float*>(partial->data());
+    launch.kernel<<<static_cast<unsigned>(blocks), launch.threads, launch.bytes, stream>>>(args);
+    check_launch("norm backward");
+  };
+}
+
+}  // namespace
+
+BoundOp bind(const NormBackward& op, const Context& context) {
+  return bind_backward(op, nullptr, false, context);
+}
+
+BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
+                       const Context& context) {
+  return bind_backward(op, bias_sums, accumulate, context);
+}
+
+}  // namespace fathom::engine::cuda
