@@ -120,6 +120,7 @@ void StepPlan::finish() {
   for (const ForwardOp& op : forward_) {
     std::visit([&](const auto& typed) { evaluate.emplace_back(typed); }, op);
     if (auto* dropout = std::get_if<Dropout>(&evaluate.back())) dropout->mask.probability = 0;
+    if (auto* activation = std::get_if<Activation>(&evaluate.back())) activation->slopes = {};
   }
   programs_[static_cast<std::size_t>(Program::train)] =
       derive_training_program(GradMode::overwrite);

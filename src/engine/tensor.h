@@ -7,10 +7,10 @@
 
 namespace fathom::engine {
 
-enum class DType : std::uint8_t { f32, bf16, i32 };
+enum class DType : std::uint8_t { f32, bf16, i32, u8 };
 
 constexpr std::int64_t bytes_of(DType dtype) {
-  return dtype == DType::bf16 ? 2 : 4;
+  return dtype == DType::u8 ? 1 : dtype == DType::bf16 ? 2 : 4;
 }
 
 /// The blocks of memory of a model. All but `activation` live as long as the executor.

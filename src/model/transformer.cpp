@@ -18,6 +18,7 @@ class Builder {
     // The pre-norm stream stays in f32: a deep model adds many small branches to it, and bf16
     // would round most of each away. A normalised (post-norm) stream has no such sum.
     stream_ = spec_.norm == NormPlace::pre ? DType::f32 : compute_;
+    narrow_ = model.options.gpu && compute_ == DType::bf16;
     rows_ = model.rows();
   }
 
@@ -178,7 +179,11 @@ class Builder {
         linear(name + ".up", x, gated ? 2 * width : width, Role::value_or_up, spec_.biases);
     if (spec_.activation != FeedForward::identity) {
       const TensorId y = plan_.activation(name + " activation", compute_, rows_, width);
-      plan_.append(Activation{u, y, static_cast<ActivationKind>(spec_.activation)});
+      const auto kind = static_cast<ActivationKind>(spec_.activation);
+      const TensorId slopes = narrow_ && !gated
+                                  ? plan_.activation(name + " slopes", DType::u8, rows_, width)
+                                  : TensorId{};
+      plan_.append(Activation{u, y, kind, slopes});
       u = y;
     }
     return linear(name + ".down", u, spec_.width, Role::branch_output, spec_.biases);
@@ -216,6 +221,7 @@ class Builder {
   const ModelSpec& spec_;
   StepPlan& plan_;
   DType compute_, stream_;
+  bool narrow_;  // the adjoint of an activation keeps its slope in a byte
   std::int64_t rows_;
   TensorId x_, branch_, table_;
   std::uint32_t dropout_stream_ = 0;

@@ -19,6 +19,14 @@ struct Value {
   float y, slope;
 };
 
+/// Of slopes in a byte (ops/activation.h), before rounding.
+__device__ inline float encoded_slope(float slope) {
+  return fmaf(slope, kSlopeSteps, kSlopeZero);
+}
+__device__ inline float decoded_slope(float code) {
+  return (code - kSlopeZero) * (1 / kSlopeSteps);
+}
+
 template <ActivationKind kKind, bool kQuick>
 __device__ inline Value evaluate(float u) {
   if constexpr (kKind == ActivationKind::relu) {

@@ -1,8 +1,10 @@
 #include "engine/cpu/cpu_ops.h"
+#include "engine/require.h"
 
 namespace fathom::engine::cpu {
 
 BoundOp bind(const Activation& op, const Context& context) {
+  require(!op.slopes.exists(), "activation: this plan is for another device");
   const Tensor& y = context.tensor(op.y);
   const ActivationArgs args{context.operand(op.u),
                             context.operand(op.y),

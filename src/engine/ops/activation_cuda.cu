@@ -11,6 +11,7 @@ constexpr int kThreads = 256;
 struct Args {
   Operand u, y;              // forward
   Operand dy, du;            // backward
+  std::uint8_t* slopes;      // written forward, read backward instead of u; or null
   const float* bias;         // added to u first; or null
   float* partial;            // column sums of du by part: [gridDim.y, width of u]; or null
   std::int64_t rows, width;  // of y
@@ -21,6 +22,30 @@ template <int V>
 __device__ inline Pack<V> bias_pack(const Args& a, std::int64_t c) {
   if (a.bias == nullptr) return Pack<V>{};
   return load<V>(a.bias + c);
+}
+
+template <int V>
+__device__ inline void store_slopes(std::uint8_t* to, const Pack<V>& slope) {
+  struct alignas(V) Bytes {
+    std::uint8_t v[V];
+  } bytes;
+#pragma unroll
+  for (int j = 0; j < V; ++j) {
+    bytes.v[j] = static_cast<std::uint8_t>(__float2uint_rn(encoded_slope(slope.v[j])));
+  }
+  *reinterpret_cast<Bytes*>(to) = bytes;
+}
+
+template <int V>
+__device__ inline Pack<V> load_slopes(const std::uint8_t* from) {
+  struct alignas(V) Bytes {
+    std::uint8_t v[V];
+  };
+  const Bytes bytes = *reinterpret_cast<const Bytes*>(from);
+  Pack<V> slope;
+#pragma unroll
+  for (int j = 0; j < V; ++j) slope.v[j] = decoded_slope(bytes.v[j]);
+  return slope;
 }
 
 template <ActivationKind kKind, int V, bool kQuick>
@@ -36,12 +61,16 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(Args a) {
        row += std::int64_t{gridDim.y} * blockDim.y) {
     Pack<V> value = load<V>(a.u, row * stride + c), other{};
     if constexpr (kGated) other = load<V>(a.u, row * stride + c + a.width);
+    Pack<V> slope;
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      value.v[j] = evaluate<kKind, kQuick>(value.v[j] + bias.v[j]).y;
+      const Value full = evaluate<kKind, kQuick>(value.v[j] + bias.v[j]);
+      value.v[j] = full.y;
+      slope.v[j] = full.slope;
       if constexpr (kGated) value.v[j] *= other.v[j] + other_bias.v[j];
     }
     store<V>(a.y, row * a.width + c, value);
+    if (a.slopes != nullptr) store_slopes<V>(a.slopes + row * a.width + c, slope);
   }
 }
 
@@ -77,12 +106,13 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(Args a) {
   }
   for (std::int64_t row = blockIdx.y * blockDim.y + threadIdx.y; holds && row < a.rows;
        row += std::int64_t{gridDim.y} * blockDim.y) {
-    const Pack<V> d = load<V>(a.dy, row * a.width + c), u = load<V>(a.u, row * stride + c);
-    Pack<V> du, other{}, d_other;
+    const Pack<V> d = load<V>(a.dy, row * a.width + c);
+    Pack<V> u, du, other{}, d_other;
+    u = a.slopes ? load_slopes<V>(a.slopes + row * a.width + c) : load<V>(a.u, row * stride + c);
     if constexpr (kGated) other = load<V>(a.u, row * stride + c + a.width);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      const Value value = evaluate<kKind, kQuick>(u.v[j] + bias.v[j]);
+      const Value value = a.slopes ? Value{0, u.v[j]} : evaluate<kKind, kQuick>(u.v[j] + bias.v[j]);
       du.v[j] = d.v[j] * value.slope;
       if constexpr (kGated) {
         du.v[j] *= other.v[j] + other_bias.v[j];
@@ -147,7 +177,7 @@ struct Launch {
 template <bool kBackward>
 Launch launch_for(ActivationKind kind, const Args& args, int multiprocessors) {
   const bool packed = args.width % 8 == 0;
-  const Kernel kernel = kernel_for<kBackward>(kind, packed, args.u.bf16);
+  const Kernel kernel = kernel_for<kBackward>(kind, packed, (kBackward ? args.dy : args.u).bf16);
   int resident = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, 0),
         "activation");
@@ -167,7 +197,8 @@ Args backward_args(const ActivationBackward& op, const Context& context) {
   args.dy = context.operand(op.dy);
   args.u = context.operand(op.u);
   args.du = context.operand(op.du);
-  args.bias = context.floats(context.late_bias(op.u));
+  args.slopes = static_cast<std::uint8_t*>(context.address(op.slopes));
+  if (op.u.exists()) args.bias = context.floats(context.late_bias(op.u));
   args.rows = dy.rows;
   args.width = dy.cols;
   args.accumulate = op.mode == GradMode::accumulate;
@@ -180,6 +211,7 @@ BoundOp bind(const Activation& op, const Context& context) {
   Args args{};
   args.u = context.operand(op.u);
   args.y = context.operand(op.y);
+  args.slopes = static_cast<std::uint8_t*>(context.address(op.slopes));
   args.bias = context.floats(context.late_bias(op.u));
   args.rows = context.tensor(op.y).rows;
   args.width = context.tensor(op.y).cols;

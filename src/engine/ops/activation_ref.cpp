@@ -42,15 +42,17 @@ void run(const Activation& op, const Context& context) {
     for (std::int64_t c = 0; c < y.cols; ++c) {
       const bool gated = op.kind == ActivationKind::swiglu;
       const std::int64_t at = n * y.cols * (gated ? 2 : 1) + c;
-      context.data(op.y)[n * y.cols + c] =
-          evaluate(op.kind, u[at]).y * (gated ? u[at + y.cols] : 1.0);
+      const Value value = evaluate(op.kind, u[at]);
+      context.data(op.y)[n * y.cols + c] = value.y * (gated ? u[at + y.cols] : 1.0);
+      if (op.slopes.exists()) context.data(op.slopes)[n * y.cols + c] = value.slope;
     }
   }
 }
 
 void run(const ActivationBackward& op, const Context& context) {
   const Tensor& dy = context.tensor(op.dy);
-  const double* u = context.data(op.u);
+  const bool kept = op.slopes.exists();
+  const double* u = context.data(kept ? op.slopes : op.u);
   double* du = context.data(op.du);
   for (std::int64_t n = 0; n < dy.rows; ++n) {
     for (std::int64_t c = 0; c < dy.cols; ++c) {
@@ -62,7 +64,7 @@ void run(const ActivationBackward& op, const Context& context) {
         put(&du[value], d * silu.y, op.mode);
       } else {
         const std::int64_t at = n * dy.cols + c;
-        put(&du[at], d * evaluate(op.kind, u[at]).slope, op.mode);
+        put(&du[at], d * (kept ? u[at] : evaluate(op.kind, u[at]).slope), op.mode);
       }
     }
   }

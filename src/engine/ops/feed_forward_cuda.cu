@@ -44,6 +44,7 @@ std::shared_ptr<FusedProduct> fastest(const FusedSpec& spec, const FusedOperands
 std::shared_ptr<FusedProduct> backward_product(const LinearBackward& down,
                                                const ActivationBackward& activation,
                                                const Context& context) {
+  if (activation.slopes.exists()) return {};
   if (!down.dx.exists() || activation.dy != down.dx) return {};
   if (context.address(activation.du) != context.address(down.dx)) return {};
   if (down.dx_mode != GradMode::overwrite || activation.mode != GradMode::overwrite) return {};
@@ -66,6 +67,7 @@ std::shared_ptr<FusedProduct> backward_product(const LinearBackward& down,
 }  // namespace
 
 BoundOp bind_activated(const Linear& linear, const Activation& activation, const Context& context) {
+  if (activation.slopes.exists()) return {};
   if (activation.u != linear.y || context.tensor(linear.x).dtype != DType::bf16) return {};
   const TensorId bias = context.late_bias(linear.y);
   if (linear.bias.exists() && bias != linear.bias) return {};
