@@ -7,9 +7,6 @@ namespace {
 
 using namespace engine;
 
-// Making norms again costs 0.7 % of a step at width 512 and 1.9 % at 128 (docs/results/h200.md).
-constexpr std::int64_t kRemakeWidth = 256;
-
 /// Appends the ops of one model in reading order.
 class Builder {
  public:
@@ -253,8 +250,7 @@ std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
   auto model = std::make_unique<Transformer>();
   model->spec = spec;
   model->options = options;
-  const bool wide = options.gpu && spec.width >= kRemakeWidth;
-  model->plan.set_options({.remake_norms = options.remake_norms.value_or(wide),
+  model->plan.set_options({.remake_norms = options.remake_norms,
                            .narrow_gradients = options.gpu && options.precision == Precision::bf16,
                            .slack = options.gpu});
   Builder(*model).build();

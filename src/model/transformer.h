@@ -42,9 +42,7 @@ struct BuildOptions {
   OptimiserSettings optimiser;
   std::uint32_t dropout_seed = 0;
   bool gpu = false;  // a plan for a GPU: room for work side by side
-  /// Whether results of norms are made again in the backward pass; left open: in wide models on a
-  /// GPU. It saves a tenth of the memory.
-  std::optional<bool> remake_norms;
+  bool remake_norms = false;  // in the backward pass: slower, and a tenth less memory
   bool keep_activations = false;  // for coordinate checks: streams and logits stay readable
 };
 
