@@ -4,11 +4,12 @@
 //   nvcc -std=c++20 -O3 -arch=sm_90a -Isrc bench/cuda_attention.cu src/engine/cuda/attention_*.cu \
 //     -o cuda_attention && ./cuda_attention
 //
-// With two words, it looks at one variant of the forward kernel only: "check 2" or "rate 2".
+// With two words, it looks at one variant of the forward kernel only, "check 2" or "rate 2", or
+// times one of the fused adjoint over shapes, "adjoint 1", or runs it some times, "profile 1".
 //
-// Errors are root mean squares of the difference over those of the exact result, the largest of
-// dq, dk, dv for the adjoint; a case passes below 1e-5 (f32) or 2e-2 (bf16) if two runs agree bit
-// for bit and nothing was written past the end. Rates count causal products once: forward
+// Errors are root mean squares of the difference over those of the exact result, for the adjoint
+// of dq, dk, dv and the column sums of dq and dv; a case passes below 1e-5 (f32) or 2e-2 (bf16) if
+// two runs agree bit for bit and nothing was written past the end. Rates count causal products once: forward
 // 2 B H T^2 K, adjoint 2.5 times that; the L2 cache is overwritten before every run.
 #include <cuda_bf16.h>
 
@@ -208,7 +209,7 @@ Doubles numbers(const std::vector<unsigned char>& host, bool bf16) {
 }
 
 struct Device {
-  Buffer qkv, dy, y, stats, d_qkv, scratch;
+  Buffer qkv, dy, y, stats, d_qkv, scratch, sums;
 
   Device(const AttentionShape& s, bool bf16)
       : qkv(s.batch * s.context * s.qkv_cols() * (bf16 ? 2 : 4)),
@@ -216,7 +217,12 @@ struct Device {
         y(dy.bytes),
         stats(s.batch * s.heads * s.context * 4),
         d_qkv(qkv.bytes),
-        scratch(cuda::attention_scratch_bytes(s, bf16)) {}
+        scratch(cuda::attention_scratch_bytes(s, bf16)),
+        sums(s.qkv_cols() * 4) {}
+  cuda::ColumnSums column_sums(const AttentionShape& s, bool bf16) const {
+    if (!cuda::serves_column_sums(s, bf16)) return {};
+    return {reinterpret_cast<float*>(sums.data), false};
+  }
   void forward(const AttentionShape& s, bool bf16) {
     cuda::attention_forward(s, qkv.data, y.data, reinterpret_cast<float*>(stats.data), bf16,
                             scratch.data, nullptr);
@@ -224,7 +230,7 @@ struct Device {
   void backward(const AttentionShape& s, bool bf16) {
     cuda::attention_backward(s, dy.data, qkv.data, y.data,
                              reinterpret_cast<const float*>(stats.data), d_qkv.data, bf16,
-                             scratch.data, nullptr);
+                             scratch.data, nullptr, column_sums(s, bf16));
   }
 };
 
@@ -282,10 +288,11 @@ bool check(const Case& c) {
   upload(device.dy, dy, c.bf16);
   const Exact truth = exact(s, qkv, dy);
 
-  std::vector<unsigned char> y[2], stats[2], d_qkv[2];
+  std::vector<unsigned char> y[2], stats[2], d_qkv[2], sums[2];
   bool clean = true;
   for (int i = 0; i < 2; ++i) {
-    for (Buffer* b : {&device.y, &device.stats, &device.d_qkv, &device.scratch}) b->dirty();
+    for (Buffer* b : {&device.y, &device.stats, &device.d_qkv, &device.scratch, &device.sums})
+      b->dirty();
     device.forward(s, c.bf16);
     device.scratch.dirty();  // backward may not lean on what forward left there
     device.backward(s, c.bf16);
@@ -293,10 +300,12 @@ bool check(const Case& c) {
     y[i] = device.y.read();
     stats[i] = device.stats.read();
     d_qkv[i] = device.d_qkv.read();
+    sums[i] = device.sums.read();
     clean = clean && guard_intact(y[i]) && guard_intact(stats[i]) && guard_intact(d_qkv[i]) &&
-            guard_intact(device.scratch.read());
+            guard_intact(device.scratch.read()) && guard_intact(sums[i]);
   }
-  const bool same = y[0] == y[1] && stats[0] == stats[1] && d_qkv[0] == d_qkv[1];
+  const bool same = y[0] == y[1] && stats[0] == stats[1] && d_qkv[0] == d_qkv[1] &&
+                    sums[0] == sums[1];
   const Doubles got = numbers(d_qkv[0], c.bf16);
   const std::int64_t cols = s.qkv_cols(), k_at = c.H * c.K, v_at = k_at + c.G * c.K;
   const double y_error = error(numbers(y[0], c.bf16), truth.y, 1, 0, 1);
@@ -304,11 +313,20 @@ bool check(const Case& c) {
   const double dq = error(got, truth.d_qkv, cols, 0, k_at);
   const double dk = error(got, truth.d_qkv, cols, k_at, v_at);
   const double dv = error(got, truth.d_qkv, cols, v_at, cols);
+  double sq = 0, sv = 0, sk = 0;  // column sums; those of dk are 0 but for rounding
+  if (device.column_sums(s, c.bf16).to != nullptr) {
+    Doubles columns(cols);
+    for (std::size_t i = 0; i < truth.d_qkv.size(); ++i) columns[i % cols] += truth.d_qkv[i];
+    const Doubles found = numbers(sums[0], false);
+    sq = error(found, columns, cols, 0, k_at);
+    sv = error(found, columns, cols, v_at, cols);
+    for (std::int64_t i = k_at; i < v_at; ++i) sk = std::max(sk, std::abs(found[i] - columns[i]));
+  }
   const double limit = c.bf16 ? 2e-2 : 1e-5;
   bool passed = same && clean;  // a NaN fails every comparison
-  for (const double e : {y_error, stats_error, dq, dk, dv}) passed = passed && e < limit;
-  std::printf("%-46s %8.1e %8.1e %8.1e %8.1e %8.1e  %s%s%s\n", name(c).c_str(), y_error,
-              stats_error, dq, dk, dv, passed ? "ok" : "FAIL", same ? "" : " not repeatable",
+  for (const double e : {y_error, stats_error, dq, dk, dv, sq, sv, sk}) passed = passed && e < limit;
+  std::printf("%-46s %7.0e %7.0e %7.0e %7.0e %7.0e %7.0e %7.0e  %s%s%s\n", name(c).c_str(),
+              y_error, stats_error, dq, dk, dv, sq, sv, passed ? "ok" : "FAIL", same ? "" : " not repeatable",
               clean ? "" : " wrote past the end");
   return passed;
 }
@@ -456,7 +474,12 @@ std::vector<Case> cases() {
       all.push_back({1, 1000, 2, 1, K, softmax, causal, 0, 0, true, {v, -1}});
     }
   }
+  for (int i = 0; i < 4; ++i)
   for (const Case& c : std::vector<Case>{{2, 64, 1, 1, 64},
+                                         {3, 100, 3, 3, 64, softmax, strict, 1},
+                                         {2, 700, 2, 2, 40, softmax, strict},
+                                         {2, 700, 2, 2, 64, softmax, bidirectional, 130},
+                                         {70, 300, 2, 2, 32, softmax, strict},
                                          {1, 65, 2, 2, 64, softmax, strict},
                                          {1, 200, 4, 1, 64, softmax, bidirectional, 50},
                                          {1, 256, 4, 2, 64, softmax, causal, 0, 1e4f},
@@ -471,7 +494,7 @@ std::vector<Case> cases() {
                                          {1, 1024, 2, 2, 64, softmax, causal, 100, 1e4f},
                                          {1, 2048, 2, 2, 64}}) {
     all.push_back(c);
-    all.back().tuning = {-1, 1 + static_cast<int>(all.size() % 3)};
+    all.back().tuning = {-1, 1 + static_cast<int>(all.size() % 3), i};
   }
   return all;
 }
@@ -527,6 +550,44 @@ void forward_rates(int variant) {
     std::fflush(stdout);
   }
   std::printf("\n");
+}
+
+/// One line for each kernel: microseconds of the fused adjoint over shapes.
+void adjoint_times(int variant, bool profile) {
+  Buffer flush(256 << 20);
+  std::mt19937 random(17);
+  std::normal_distribution<double> normal;
+  Doubles pool(1 << 20);
+  for (double& x : pool) x = normal(random);
+  Buffer one(pool.size() * 2);
+  upload(one, pool, true);
+  const std::int64_t shapes[][3] = {{1024, 4, 64}, {1024, 2, 64}, {1024, 8, 64}, {1024, 12, 64},
+                                    {1024, 4, 32}, {256, 2, 64},  {256, 8, 64},  {256, 4, 32}};
+  for (int held = 1; held < 4; ++held) {
+    std::printf("variant %d held %d us:", variant, held - 1);
+    for (const auto& [T, H, K] : shapes) {
+      AttentionShape s{65536 / T, T, H, H, K, AttentionKind::softmax, MaskKind::causal, 0, 0, 0};
+      s.scale = 1 / std::sqrt(static_cast<float>(K));
+      attention_tuning() = {-1, held, variant};
+      Device device(s, true);
+      for (Buffer* buffer : {&device.qkv, &device.dy}) {
+        for (std::size_t at = 0; at < buffer->bytes; at += one.bytes) {
+          cudaMemcpy(buffer->data + at, one.data, std::min(one.bytes, buffer->bytes - at),
+                     cudaMemcpyDeviceToDevice);
+        }
+      }
+      device.forward(s, true);
+      if (profile) {
+        for (int i = 0; i < 3; ++i) device.backward(s, true);
+        require_ok(cudaDeviceSynchronize(), "profile");
+        return;
+      }
+      const double ms = median_ms([&] { device.backward(s, true); }, flush);
+      std::printf(" %6.1f", ms * 1e3);
+      std::fflush(stdout);
+    }
+    std::printf("\n");
+  }
 }
 
 void time_case(const Case& c, Buffer& flush, bool print_variants) {
@@ -602,6 +663,8 @@ int main(int count, char** words) {
   if (count == 3) {  // check or rate, and a variant of the forward kernel
     const int variant = std::atoi(words[2]);
     if (std::string(words[1]) == "rate") return forward_rates(variant), 0;
+    if (std::string(words[1]) == "adjoint") return adjoint_times(variant, false), 0;
+    if (std::string(words[1]) == "profile") return adjoint_times(variant, true), 0;
     int failed = 0;
     for (const Case& c : forward_cases(variant)) {
       if (failed < 12 && !check_forward(c, failed < 2)) ++failed;
@@ -610,8 +673,8 @@ int main(int count, char** words) {
                 forward_cases(variant).size());
     return failed == 0 ? 0 : 1;
   }
-  std::printf("%s, %d multiprocessors\n%-46s %8s %8s %8s %8s %8s\n", device.name,
-              device.multiProcessorCount, "case", "y", "stats", "dq", "dk", "dv");
+  std::printf("%s, %d multiprocessors\n%-46s %7s %7s %7s %7s %7s %7s %7s\n", device.name,
+              device.multiProcessorCount, "case", "y", "stats", "dq", "dk", "dv", "sum dq", "sum dv");
   int failed = 0;
   for (const Case& c : cases()) failed += check(c) ? 0 : 1;
   std::printf("%d of %zu cases failed\n", failed, cases().size());

@@ -6,7 +6,8 @@
 // positions read qkv where it lies. Scratch: lse2, delta f32 [B H, T] each, then for rotary shapes
 // the table of turns [T, K/2] and the turned heads bf16 [B T, (H + G) K], then for the fused
 // adjoint f32 sums of dq, [H/G, T, K] with T and K rounded up for each of its blocks: small enough
-// to stay in the L2 cache, since a block uses them again for every sequence.
+// to stay in the L2 cache, since a block uses them again for every sequence; then column sums
+// f32 [B, 2 H K] where they are served.
 #include <algorithm>
 
 #include "core/error.h"
@@ -28,7 +29,7 @@ struct FlashScratch {
   float *lse2, *delta;
   float2* turns;
   bf16* turned;
-  float* dq_sums;
+  float *dq_sums, *columns;
   std::size_t bytes;
 };
 
@@ -63,6 +64,17 @@ std::size_t dq_sums_bytes(const AttentionShape& s) {
          sizeof(float);
 }
 
+/// Rotary dq and dk are turned back after the kernel has summed them; shared keys are not worth it.
+bool sums_columns(const AttentionShape& s) {
+  return takes_fused(s) && s.rotary_base <= 0 && s.heads == s.key_heads;
+}
+
+std::size_t columns_bytes(const AttentionShape& s) {
+  return sums_columns(s)
+             ? static_cast<std::size_t>(s.batch * 2 * s.heads * s.head_size) * sizeof(float)
+             : 0;
+}
+
 FlashScratch cut(const AttentionShape& s, void* scratch) {
   const auto rows = static_cast<std::size_t>(s.batch * s.context);
   const std::size_t numbers = aligned(rows * static_cast<std::size_t>(s.heads) * sizeof(float));
@@ -75,13 +87,15 @@ FlashScratch cut(const AttentionShape& s, void* scratch) {
              : 0;
   auto* base = static_cast<unsigned char*>(scratch);
   FlashScratch out{};
-  out.bytes = 2 * numbers + table + heads + dq_sums_bytes(s);
+  const std::size_t dq_sums = aligned(dq_sums_bytes(s));
+  out.bytes = 2 * numbers + table + heads + dq_sums + columns_bytes(s);
   if (base == nullptr) return out;
   out.lse2 = reinterpret_cast<float*>(base);
   out.delta = reinterpret_cast<float*>(base + numbers);
   out.turns = reinterpret_cast<float2*>(base + 2 * numbers);
   out.turned = reinterpret_cast<bf16*>(base + 2 * numbers + table);
   out.dq_sums = reinterpret_cast<float*>(base + 2 * numbers + table + heads);
+  out.columns = reinterpret_cast<float*>(base + 2 * numbers + table + heads + dq_sums);
   return out;
 }
 
@@ -200,7 +214,8 @@ void flash_forward(const AttentionShape& s, const void* qkv, void* y, float* sta
 }
 
 void flash_backward(const AttentionShape& s, const void* dy, const void* qkv, const void* y,
-                    const float* stats, void* d_qkv, void* scratch, cudaStream_t stream) {
+                    const float* stats, void* d_qkv, void* scratch, cudaStream_t stream,
+                    const ColumnSums& sums) {
   const FlashScratch parts = cut(s, scratch);
   flash::FlashArgs args = prepare(s, static_cast<const bf16*>(qkv), parts, stream);
   args.dy = static_cast<const bf16*>(dy);
@@ -211,13 +226,21 @@ void flash_backward(const AttentionShape& s, const void* dy, const void* qkv, co
   args.dv = args.dk + s.key_heads * s.head_size;
   args.dq_sums = parts.dq_sums;
   if (takes_fused(s)) {
+    if (sums.to != nullptr) args.columns = parts.columns;
     flash::launch_backward_fused(args, stream);
+    if (sums.to != nullptr) {
+      flash::launch_total_columns(args, sums.to, sums.accumulate, stream);
+    }
   } else {
     flash::launch_backward(args, stream);
   }
   if (s.rotary_base > 0) {
     turn(s, args.dq, args.d_stride, args.dq, args.d_stride, parts.turns, -1, stream);
   }
+}
+
+bool serves_column_sums(const AttentionShape& shape, bool bf16) {
+  return flash_serves(shape, bf16) && sums_columns(shape);
 }
 
 std::size_t attention_scratch_bytes(const AttentionShape& shape, bool bf16) {
@@ -233,9 +256,9 @@ void attention_forward(const AttentionShape& shape, const void* qkv, void* y, fl
 
 void attention_backward(const AttentionShape& shape, const void* dy, const void* qkv, const void* y,
                         const float* stats, void* d_qkv, bool bf16, void* scratch,
-                        cudaStream_t stream) {
+                        cudaStream_t stream, const ColumnSums& sums) {
   if (flash_serves(shape, bf16)) {
-    return flash_backward(shape, dy, qkv, y, stats, d_qkv, scratch, stream);
+    return flash_backward(shape, dy, qkv, y, stats, d_qkv, scratch, stream, sums);
   }
   generic_backward(shape, dy, qkv, y, stats, d_qkv, bf16, scratch, stream);
 }

@@ -26,6 +26,7 @@ struct FlashArgs {
   float* stats;         // [B H, T]
   float *lse2, *delta;  // [B H, T]: stats log2(e) and <dy_i, y_i>, left by an earlier kernel
   float* dq_sums;       // fused adjoint only: dq so far, in the order of its threads
+  float* columns;       // f32 [B, 2 H K]: of dq and dv, only if their column sums are asked for
   std::int64_t qk_stride, v_stride, y_stride, d_stride;  // elements a row
   int batch, context, heads, key_heads, head_size;
   int above, below;
@@ -33,6 +34,7 @@ struct FlashArgs {
   int tiles;        // row tiles a head
   bool tile_major;  // launch order: all heads of a tile together (longest tiles first), or all
                     // tiles of a head (keys stay in L2)
+  int variant;
 };
 
 template <int KP>
@@ -75,15 +77,21 @@ __device__ __forceinline__ void wait_copies() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
+/// threadIdx.x, asked anew: what is computed from it is not held in registers over loops.
+__device__ __forceinline__ int thread_now() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+
 /// Rows [0, rows_left) and columns [0, head_size) of `from`; zeros elsewhere.
 template <int KP, int ROWS, int THREADS>
 __device__ __forceinline__ void load_tile(std::uint32_t to, const bf16* from, std::int64_t stride,
-                                          int rows_left, int head_size) {
+                                          int rows_left, int head_size, int thread) {
   constexpr int kChunks = KP / 8;
   constexpr int kStep = THREADS / kChunks;
   static_assert(THREADS % kChunks == 0 && kStep % 8 == 0);
-  const int chunk = static_cast<int>(threadIdx.x) % kChunks;
-  const int row = static_cast<int>(threadIdx.x) / kChunks;
+  const int chunk = thread % kChunks, row = thread / kChunks;
   const std::uint32_t target = to + chunk_offset<KP>(row, chunk);
   const bool column = chunk * 8 < head_size;
   const bf16* source = from + row * stride + chunk * 8;
@@ -93,6 +101,13 @@ __device__ __forceinline__ void load_tile(std::uint32_t to, const bf16* from, st
     const bool valid = column && r + row < rows_left;
     copy_async_16(target + r * KP * 2, valid ? source + r * stride : from, valid);
   }
+}
+
+template <int KP, int ROWS, int THREADS>
+__device__ __forceinline__ void load_tile(std::uint32_t to, const bf16* from, std::int64_t stride,
+                                          int rows_left, int head_size) {
+  load_tile<KP, ROWS, THREADS>(to, from, stride, rows_left, head_size,
+                               static_cast<int>(threadIdx.x));
 }
 
 __device__ __forceinline__ void load_matrices(std::uint32_t (&r)[4], std::uint32_t address) {
@@ -316,6 +331,8 @@ void launch_backward(const FlashArgs& args, cudaStream_t stream);
 
 /// The adjoint in one kernel of five products, for head sizes of 8 to 64.
 void launch_backward_fused(const FlashArgs& args, cudaStream_t stream);
+/// After it: totals[3 H K] (+)= the column sums of d_qkv.
+void launch_total_columns(const FlashArgs& args, float* totals, bool add, cudaStream_t stream);
 constexpr int kFusedBlocks = 132;  // one for each multiprocessor of an H100 or H200
 
 }  // namespace fathom::engine::cuda::flash

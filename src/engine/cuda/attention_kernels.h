@@ -22,16 +22,24 @@ std::size_t attention_scratch_bytes(const AttentionShape& shape, bool bf16);
 void attention_forward(const AttentionShape& shape, const void* qkv, void* y, float* stats,
                        bool bf16, void* scratch, cudaStream_t stream);
 
-/// Overwrites all of d_qkv [B T, (H + 2 G) K].
+/// f32 [(H + 2 G) K] (+)= the column sums of d_qkv; none if `to` is null.
+struct ColumnSums {
+  float* to = nullptr;
+  bool accumulate = false;
+};
+
+/// Overwrites all of d_qkv [B T, (H + 2 G) K]. Column sums: only where they are served.
 void attention_backward(const AttentionShape& shape, const void* dy, const void* qkv, const void* y,
                         const float* stats, void* d_qkv, bool bf16, void* scratch,
-                        cudaStream_t stream);
+                        cudaStream_t stream, const ColumnSums& sums = {});
+bool serves_column_sums(const AttentionShape& shape, bool bf16);
 
 /// Which kernels the flash paths take; -1: chosen by the shape. For benchmarks.
 struct AttentionTuning {
   int forward = -1;   // 0: large tiles, 1: small tiles, 2: on warpgroup products
   int backward = -1;  // 0: dq and dkv kernels; the fused kernel (head sizes up to 64) with
                       // 1: no key operands, 2: k, 3: k and v in registers
+  int variant = 1;    // 1: every other block of keys backwards, 2: keep dq in L2
 };
 AttentionTuning& attention_tuning();
 
@@ -41,7 +49,8 @@ std::size_t flash_scratch_bytes(const AttentionShape& shape);
 void flash_forward(const AttentionShape& shape, const void* qkv, void* y, float* stats,
                    void* scratch, cudaStream_t stream);
 void flash_backward(const AttentionShape& shape, const void* dy, const void* qkv, const void* y,
-                    const float* stats, void* d_qkv, void* scratch, cudaStream_t stream);
+                    const float* stats, void* d_qkv, void* scratch, cudaStream_t stream,
+                    const ColumnSums& sums);
 std::size_t generic_scratch_bytes(const AttentionShape& shape, bool bf16);
 void generic_forward(const AttentionShape& shape, const void* qkv, void* y, float* stats, bool bf16,
                      void* scratch, cudaStream_t stream);

@@ -120,10 +120,12 @@ BoundOp bind(const CopyParameters&, const Context&);
 /// gradient: the gradient of the product's bias. Empty where `maker` makes another or cannot.
 BoundOp bind_with_bias_gradient(const Op& maker, const LinearBackward& linear,
                                 const Context& context);
-/// The two makers. `bias_sums` f32 [1, width] (+)= the column sums of du or of d_branch.
+/// The makers. `bias_sums` f32 [1, width] (+)= the column sums of du, d_branch or d_qkv.
 BoundOp bind_with_sums(const ActivationBackward& op, float* bias_sums, bool accumulate,
                        const Context& context);
 BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
+                       const Context& context);
+BoundOp bind_with_sums(const AttentionBackward& op, float* bias_sums, bool accumulate,
                        const Context& context);
 
 /// A product and the activation of its result in one kernel (fused_product.h). Empty where they do

@@ -129,6 +129,10 @@ BoundOp bind_with_bias_gradient(const Op& maker, const LinearBackward& linear,
     if (!makes) return {};
     return bind_with_sums(*norm, sums, accumulate, context);
   }
+  if (const auto* attention = std::get_if<AttentionBackward>(&maker)) {
+    if (attention->d_qkv != linear.dy) return {};
+    return bind_with_sums(*attention, sums, accumulate, context);
+  }
   return {};
 }
 
