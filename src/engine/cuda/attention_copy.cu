@@ -1,4 +1,4 @@
-// The maps that describe q, k and v to the copy engine.
+// The maps that describe q, k, v and dy to the copy engine.
 #include "engine/cuda/attention_copy.cuh"
 
 namespace fathom::engine::cuda::flash {
@@ -30,7 +30,9 @@ bool describe_heads(CUtensorMap& map, const bf16* from, std::int64_t stride, int
 bool make_copy_maps(CopyMaps& maps, const FlashArgs& args, int columns) {
   return describe_heads(maps.q, args.q, args.qk_stride, args.heads, args, columns) &&
          describe_heads(maps.k, args.k, args.qk_stride, args.key_heads, args, columns) &&
-         describe_heads(maps.v, args.v, args.v_stride, args.key_heads, args, columns);
+         describe_heads(maps.v, args.v, args.v_stride, args.key_heads, args, columns) &&
+         (args.dy == nullptr ||
+          describe_heads(maps.dy, args.dy, args.y_stride, args.heads, args, columns));
 }
 
 }  // namespace fathom::engine::cuda::flash

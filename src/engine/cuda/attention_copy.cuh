@@ -14,9 +14,9 @@ namespace fathom::engine::cuda::flash {
 
 constexpr int kCopyRows = 64;
 
-/// q, k and v as the copy engine sees them: [batch][context][heads][head size].
+/// q, k, v and, on the way back, dy as the copy engine sees them: [batch][context][heads][head size].
 struct CopyMaps {
-  CUtensorMap q, k, v;
+  CUtensorMap q, k, v, dy;
 };
 
 /// Fills the maps for copies of 64 rows and `columns` columns; false where there is no such engine.

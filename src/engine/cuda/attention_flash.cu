@@ -3,7 +3,8 @@
 //
 // Rotary positions: q and k are turned into scratch, (x_i, x_{i+K/2}) by the angle of their row,
 // before the kernels run, and dq, dk are turned back in place after them; shapes without rotary
-// positions read qkv where it lies. Scratch: lse2, delta f32 [B H, T] each, then for rotary shapes
+// positions read qkv where it lies. Scratch: lse2, delta f32 [B H, T] each (for the fused adjoint
+// T rounded up, and side by side for every 128 rows), then for rotary shapes
 // the table of turns [T, K/2] and the turned heads bf16 [B T, (H + G) K], then for the fused
 // adjoint f32 sums of dq, [H/G, T, K] with T and K rounded up for each of its blocks: small enough
 // to stay in the L2 cache, since a block uses them again for every sequence; then column sums
@@ -77,7 +78,9 @@ std::size_t columns_bytes(const AttentionShape& s) {
 
 FlashScratch cut(const AttentionShape& s, void* scratch) {
   const auto rows = static_cast<std::size_t>(s.batch * s.context);
-  const std::size_t numbers = aligned(rows * static_cast<std::size_t>(s.heads) * sizeof(float));
+  const std::int64_t context = takes_fused(s) ? (s.context + 127) / 128 * 128 : s.context;
+  const std::size_t numbers =
+      aligned(static_cast<std::size_t>(s.batch * s.heads * context) * sizeof(float));
   const bool rotary = s.rotary_base > 0;
   const std::size_t table =
       rotary ? aligned(static_cast<std::size_t>(s.context * s.head_size / 2) * sizeof(float2)) : 0;

@@ -34,6 +34,7 @@ struct FlashArgs {
   int tiles;        // row tiles a head
   bool tile_major;  // launch order: all heads of a tile together (longest tiles first), or all
                     // tiles of a head (keys stay in L2)
+  int group;        // fused adjoint only: query heads a key head
   int variant;
 };
 

@@ -20,6 +20,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "engine/cuda/attention_copy.cuh"
 #include "engine/cuda/attention_flash.cuh"
 #include "engine/cuda/attention_kernels.h"
 #include "engine/cuda/attention_wgmma.cuh"
@@ -34,18 +35,26 @@ template <int KP>
 struct Memory {                                                // bytes in shared memory
   static constexpr int kTileBytes = kTile * KP * 2;            // of k, v, q or dy
   static constexpr int kSlopeHalf = kTile * kHalf * 2;         // ds^T of 64 queries
+  static constexpr int kFresh = kSlopeHalf / 4;                // there, for y of 16 queries
   static constexpr int kQueries = 4 * kTileBytes;              // after two buffers of k and v
   static constexpr int kSlopes = kQueries + 4 * kTileBytes;    // after two of q and dy
   static constexpr int kSums = kSlopes + 4 * kSlopeHalf;       // after two of ds^T
   static constexpr int kWarpSums = 16 * KP * 4;                // dq of a warp on its way
   static constexpr int kNumbers = kSums + 8 * kWarpSums;
-  static constexpr int kBytes = kNumbers + 2 * 2 * kTile * 4;  // two of lse2 and delta
+  static constexpr int kBarriers = kNumbers + 2 * 2 * kTile * 4;  // after two of lse2 and delta
+  static constexpr int kBytes = kBarriers + 4 * 8;  // of two buffers of queries, then of keys
 };
 
 /// Where the block is: a key head of a sequence, a block of keys, a query head, a query tile.
 struct Walk {
-  int item, keys, head, tile;
+  int item, b, key_head, keys, head, tile;
 
+  __device__ __forceinline__ void enter(const FlashArgs& args, int new_item) {
+    item = new_item;
+    b = item / args.key_heads;
+    key_head = item - b * args.key_heads;
+    keys = head = 0;
+  }
   /// The query tiles that see these keys.
   __device__ __forceinline__ int first_tile(const FlashArgs& args) const {
     return max(0, keys * kTile - args.above) / kTile;
@@ -58,17 +67,14 @@ struct Walk {
   }
   /// Returns whether a new block of keys begins.
   __device__ __forceinline__ bool advance(const FlashArgs& args) {
-    const int last_head = args.heads / args.key_heads - 1;
+    const int last_head = args.group - 1;
     const int step = backwards(args) ? -1 : 1;
     if (tile != (step > 0 ? last_tile(args) : first_tile(args))) {
       tile += step;
       return false;
     }
     const bool new_keys = head == (step > 0 ? last_head : 0);
-    if (new_keys && ++keys == args.tiles) {
-      keys = 0;
-      item += gridDim.x;
-    }
+    if (new_keys && ++keys == args.tiles) enter(args, item + gridDim.x);
     const bool back = backwards(args);
     head = !new_keys ? head + step : back ? last_head : 0;
     tile = back ? last_tile(args) : first_tile(args);
@@ -82,72 +88,71 @@ struct Walk {
     return keys == min(args.context - 1, tile * kTile + kTile - 1 + args.above) / kTile;
   }
   __device__ __forceinline__ std::int64_t first_row(const FlashArgs& args) const {
-    return static_cast<std::int64_t>(item / args.key_heads) * args.context;
-  }
-  __device__ __forceinline__ int key_head(const FlashArgs& args) const {
-    return item % args.key_heads;
+    return static_cast<std::int64_t>(b) * args.context;
   }
   __device__ __forceinline__ int query_head(const FlashArgs& args) const {
-    return key_head(args) * (args.heads / args.key_heads) + head;
+    return key_head * args.group + head;
+  }
+  /// lse2, then delta of this tile in scratch.
+  __device__ __forceinline__ float* numbers(const FlashArgs& args) const {
+    const int sequence = b * args.heads + query_head(args);
+    return args.lse2 + (static_cast<std::int64_t>(sequence) * args.tiles + tile) * (2 * kTile);
   }
 };
 
+/// One thread: sends for k and v of a block of keys.
 template <int KP>
-__device__ __forceinline__ void load_keys(const FlashArgs& args, const Walk& at,
-                                          std::uint32_t tiles) {
-  const int thread = thread_now();
-  const std::int64_t row = at.first_row(args) + at.keys * kTile;
-  const int column = at.key_head(args) * args.head_size, left = args.context - at.keys * kTile;
-  load_tile<KP, kTile, kThreads>(tiles, args.k + row * args.qk_stride + column, args.qk_stride,
-                                 left, args.head_size, thread);
-  load_tile<KP, kTile, kThreads>(tiles + Memory<KP>::kTileBytes,
-                                 args.v + row * args.v_stride + column, args.v_stride, left,
-                                 args.head_size, thread);
+__device__ __forceinline__ void load_keys(const CopyMaps& maps, const Walk& at, std::uint32_t tiles,
+                                          std::uint32_t barrier) {
+  arrive_expecting(barrier, 2 * Memory<KP>::kTileBytes);
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    copy_rows(tiles + i * kHalf * KP * 2, i < 2 ? maps.k : maps.v, 0, at.key_head,
+              at.keys * kTile + i % 2 * kHalf, at.b, barrier);
+  }
 }
 
-/// The 16-byte chunks of a warpgroup's half of a tile of queries, dealt out to its threads.
+/// One thread: sends for q and dy of a tile, and for its numbers if they are known. Rows beyond T
+/// get zeros everywhere: p = 1, but dy = ds = 0.
 template <int KP>
-struct OwnChunk {
-  int row, chunk;
-  std::uint32_t offset;  // where a warpgroup's chunks lie in the order of its threads
-
-  __device__ __forceinline__ OwnChunk(int thread, int part) {
-    row = thread / 128 * kHalf + (part * 128 + thread % 128) / (KP / 8);
-    chunk = thread % (KP / 8);
-    offset = (part * 128 + thread % 128) * 16;
-  }
-};
-
-/// q, dy and what belongs to their rows. At a tile's first visit every thread brings the parts of y
-/// that it will multiply with dy itself, to `y_parts` of its warpgroup.
-template <int KP>
-__device__ __forceinline__ void load_queries(const FlashArgs& args, const Walk& at,
-                                             std::uint32_t tiles, std::uint32_t numbers,
-                                             std::uint32_t y_parts) {
-  const int i0 = at.tile * kTile, left = args.context - i0, h = at.query_head(args);
-  const std::int64_t row = at.first_row(args) + i0;
-  const int column = h * args.head_size, thread = thread_now();
-  load_tile<KP, kTile, kThreads>(tiles, args.q + row * args.qk_stride + column, args.qk_stride,
-                                 left, args.head_size, thread);
-  load_tile<KP, kTile, kThreads>(tiles + Memory<KP>::kTileBytes,
-                                 args.dy + row * args.y_stride + column, args.y_stride, left,
-                                 args.head_size, thread);
-  // Rows beyond T get zeros everywhere: p = 1, but dy = ds = 0.
-  static_assert(kThreads == 2 * kTile);
-  const bool fresh = at.first_visit(args), weight = thread < kTile;
-  const int i = thread % kTile;
-  const float* from = !weight ? args.delta : fresh ? args.stats : args.lse2;
-  from +=
-      (static_cast<std::int64_t>(at.item / args.key_heads) * args.heads + h) * args.context + i0;
-  const bool known = i < left && (weight || !fresh);
-  copy_async_4(numbers + thread * 4, known ? from + i : from, known);
-  if (!fresh) return;
-  const bf16* y = args.y_in + row * args.y_stride + column;
+__device__ __forceinline__ void load_queries(const CopyMaps& maps, const FlashArgs& args,
+                                             const Walk& at, std::uint32_t tiles,
+                                             std::uint32_t numbers, std::uint32_t barrier) {
+  const bool known = !at.first_visit(args);
+  const int h = at.query_head(args);
+  arrive_expecting(barrier, 2 * Memory<KP>::kTileBytes + (known ? 2 * kTile * 4 : 0));
 #pragma unroll
-  for (int part = 0; part < KP / 16; ++part) {
-    const OwnChunk<KP> own(thread, part);
-    const bool valid = own.row < left && own.chunk * 8 < args.head_size;
-    copy_async_16(y_parts + own.offset, valid ? y + own.row * args.y_stride + own.chunk * 8 : y,
+  for (int i = 0; i < 4; ++i) {
+    copy_rows(tiles + i * kHalf * KP * 2, i < 2 ? maps.q : maps.dy, 0, h,
+              at.tile * kTile + i % 2 * kHalf, at.b, barrier);
+  }
+  if (known) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+        "[%3];" ::"r"(numbers),
+        "l"(at.numbers(args)), "n"(2 * kTile * 4), "r"(barrier)
+        : "memory");
+  }
+}
+
+/// At a tile's first visit: its stats, to `numbers`, and y of the warp's own 16 queries.
+template <int KP>
+__device__ __forceinline__ void load_fresh(const FlashArgs& args, const Walk& at,
+                                           std::uint32_t numbers, std::uint32_t y_rows) {
+  const int i0 = at.tile * kTile, left = args.context - i0, h = at.query_head(args);
+  const int thread = thread_now();
+  const float* stats =
+      args.stats + (static_cast<std::int64_t>(at.b) * args.heads + h) * args.context + i0;
+  const bool inside = thread < left;
+  if (thread < kTile) copy_async_4(numbers + thread * 4, inside ? stats + thread : stats, inside);
+  constexpr int kChunks = KP / 8, kStep = 32 / kChunks;
+  const int row = thread % 32 / kChunks, chunk = thread % kChunks, row0 = thread / 32 * 16;
+  const bf16* y = args.y_in + (at.first_row(args) + i0 + row0) * args.y_stride +
+                  static_cast<std::int64_t>(h) * args.head_size;
+#pragma unroll
+  for (int r = row; r < row + 16; r += kStep) {
+    const bool valid = row0 + r < left && chunk * 8 < args.head_size;
+    copy_async_16(y_rows + chunk_offset<KP>(r, chunk), valid ? y + r * args.y_stride + chunk * 8 : y,
                   valid);
   }
 }
@@ -208,15 +213,15 @@ __device__ __forceinline__ void slopes(float (&dp)[8][4], const float (&p)[8][4]
   }
 }
 
-/// Not committed: sums[64 keys x KP] += c[64 keys x 64 queries] tile[64 queries x KP].
+/// Not committed: sums[64 keys x KP] (+)= c[64 keys x 64 queries] tile[64 queries x KP].
 template <int KP>
 __device__ __forceinline__ void begin_sums(float (&sums)[KP / 8][4], const std::uint32_t (&c)[4][4],
-                                           std::uint32_t tile) {
+                                           std::uint32_t tile, bool add) {
   const std::uint64_t rows = describe<KP * 2>(tile);
   begin_products();
 #pragma unroll
   for (int kk = 0; kk < 4; ++kk) {
-    multiply_registers<KP, true>(sums, c[kk], rows + kk * KP * 2, true);
+    multiply_registers<KP, true>(sums, c[kk], rows + kk * KP * 2, add || kk > 0);
   }
 }
 
@@ -269,26 +274,34 @@ struct Columns {
 #pragma unroll
     for (int i = 0; i < KP / 32; ++i) dq[i] += sums[i];
   }
-  __device__ __forceinline__ void add_dy(float (&sums)[8], int lane) {
-    sum_lanes<8, 16, KP / 8>(sums, lane);
+  /// Of 16 rows of dy in a tile, as a product with ones: all rows of its result are the sums.
+  __device__ __forceinline__ void add_dy(std::uint32_t rows, const std::uint32_t (&ones)[4],
+                                         int lane) {
+    float sums[KP / 8][4] = {};
 #pragma unroll
-    for (int i = 0; i < KP / 32; ++i) dy[i] += sums[i];
+    for (int n = 0; n < KP / 16; ++n) {
+      std::uint32_t b[4];
+      load_matrices_turned(b, (rows + turned_offset<KP>(lane)) ^ (n << 5));
+      multiply(sums[2 * n], ones, b[0], b[1]);
+      multiply(sums[2 * n + 1], ones, b[2], b[3]);
+    }
+#pragma unroll
+    for (int i = 0; i < KP / 4; ++i) {
+      const int of = lane >> 2;
+      if (i / (KP / 32) == of) dy[i % (KP / 32)] += sums[i / 2][i % 2];
+    }
   }
-  /// The first of the columns of dq and of dy that this lane holds.
-  static __device__ __forceinline__ int dq_at(int lane) {
+  /// The first of the columns that this lane holds.
+  static __device__ __forceinline__ int at(int lane) {
     const int i = (lane >> 2) * (KP / 32);  // of the sums of add_dq()
     return i / 2 * 8 + (lane & 3) * 2 + i % 2;
-  }
-  static __device__ __forceinline__ int dy_at(int lane) {
-    return lane % (KP / 8) * 8 + lane / (KP / 8) * (KP / 32);
   }
 };
 
 /// dq so far of a warp's 16 queries: in the order of its threads.
 template <int KP>
 __device__ __forceinline__ float* sums_place(const FlashArgs& args, const Walk& at, int warp) {
-  const int part =
-      ((blockIdx.x * (args.heads / args.key_heads) + at.head) * args.tiles + at.tile) * 8 + warp;
+  const int part = ((blockIdx.x * args.group + at.head) * args.tiles + at.tile) * 8 + warp;
   return args.dq_sums + static_cast<std::int64_t>(part) * (16 * KP);
 }
 
@@ -382,56 +395,41 @@ __device__ __forceinline__ void store_dq(const float (&dq)[KP / 8][4], const Fla
   __syncwarp();
 }
 
-__device__ __forceinline__ uint4 read_chunk(std::uint32_t address) {
-  uint4 x;
-  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-               : "r"(address)
-               : "memory");
-  return x;
-}
-
-/// lse2 and delta of a warpgroup's half of a tile, to `numbers` and to scratch, and the column sums
-/// of dy.
+/// lse2 and delta of a warp's 16 queries, to `numbers` and to scratch, and the column sums of dy.
+/// delta is the diagonal of dy y^T.
 template <int KP>
-__device__ __forceinline__ void measure(const FlashArgs& args, const Walk& at, std::uint32_t dy,
-                                        std::uint32_t y_parts, float* numbers,
-                                        Columns<KP>& columns, int lane) {
-  constexpr int kChunks = KP / 8;
-  const int i0 = at.tile * kTile, thread = thread_now();
-  const std::int64_t base = (static_cast<std::int64_t>(at.item / args.key_heads) * args.heads +
-                             at.query_head(args)) * args.context + i0;
-  float sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+__device__ __forceinline__ void measure(const FlashArgs& args, const Walk& at, std::uint32_t dy_rows,
+                                        std::uint32_t y_rows, float* numbers, Columns<KP>& columns,
+                                        int warp, int lane) {
+  float products[2][4] = {};
 #pragma unroll
-  for (int part = 0; part < KP / 16; ++part) {
-    const OwnChunk<KP> own(thread, part);
-    const uint4 x = read_chunk(dy + chunk_offset<KP>(own.row, own.chunk));
-    const uint4 y = read_chunk(y_parts + own.offset);
-    const std::uint32_t left[4] = {x.x, x.y, x.z, x.w}, right[4] = {y.x, y.y, y.z, y.w};
-    const bool sees = i0 + own.row + args.above >= 0 && args.above + args.below >= 0;
-    float delta = 0;
+  for (int kk = 0; kk < KP / 16; ++kk) {
+    std::uint32_t a[4], b[4];
+    load_matrices(a, (dy_rows + left_offset<KP>(lane)) ^ (kk << 5));
+    load_matrices(b, (y_rows + right_offset<KP>(lane)) ^ (kk << 5));
+    multiply(products[0], a, b[0], b[1]);
+    multiply(products[1], a, b[2], b[3]);
+  }
+  const int row = lane >> 2;
+  const bool odd = row & 1;
+  if (row / 2 == (lane & 3)) {  // this lane has rows `row` and row + 8 of the diagonal
+    float* kept = at.numbers(args);
+    const float delta[2] = {odd ? products[0][1] : products[0][0],
+                            odd ? products[1][3] : products[1][2]};
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float2 a = unpack(left[i]), b = unpack(right[i]);
-      delta = fmaf(a.x, b.x, fmaf(a.y, b.y, delta));
-      sums[2 * i] += sees ? a.x : 0.0f;
-      sums[2 * i + 1] += sees ? a.y : 0.0f;
-    }
-#pragma unroll
-    for (int lanes = kChunks / 2; lanes > 0; lanes /= 2) {
-      delta += __shfl_xor_sync(0xffffffffu, delta, lanes);
-    }
-    const bool valid = i0 + own.row < args.context;
-    if (own.chunk == 0) {
-      numbers[kTile + own.row] = delta;
-      if (valid) args.delta[base + own.row] = delta;
-    } else if (own.chunk == 1) {
-      const float lse2 = numbers[own.row] * kLog2E;
-      numbers[own.row] = lse2;
-      if (valid) args.lse2[base + own.row] = lse2;
+    for (int half = 0; half < 2; ++half) {
+      const int i = warp * 16 + half * 8 + row;
+      kept[i] = numbers[i] = numbers[i] * kLog2E;
+      kept[kTile + i] = numbers[kTile + i] = delta[half];
     }
   }
-  if (args.columns != nullptr) columns.add_dy(sums, lane);
+  if (args.columns == nullptr) return;
+  // Column k of the ones is 0 where row k of dy sees no key.
+  const int none = args.above + args.below < 0 ? args.context : -args.above;
+  const int i = at.tile * kTile + warp * 16 + (lane & 3) * 2;
+  const std::uint32_t low = (i >= none ? 0x3f80u : 0u) | (i + 1 >= none ? 0x3f800000u : 0u);
+  const std::uint32_t high = (i + 8 >= none ? 0x3f80u : 0u) | (i + 9 >= none ? 0x3f800000u : 0u);
+  columns.add_dy(dy_rows, {low, low, high, high}, lane);
 }
 
 /// The column sums of a finished item: the warps' together, through `memory` that no one uses.
@@ -441,8 +439,8 @@ __device__ __forceinline__ void store_columns(const FlashArgs& args, const Walk&
                                               int lane) {
 #pragma unroll
   for (int i = 0; i < KP / 32; ++i) {
-    memory[warp * 2 * KP + Columns<KP>::dq_at(lane) + i] = columns.dq[i] * args.scale;
-    memory[warp * 2 * KP + KP + Columns<KP>::dy_at(lane) + i] = columns.dy[i];
+    memory[warp * 2 * KP + Columns<KP>::at(lane) + i] = columns.dq[i] * args.scale;
+    memory[warp * 2 * KP + KP + Columns<KP>::at(lane) + i] = columns.dy[i];
   }
   columns.clear();
   __syncthreads();
@@ -451,14 +449,14 @@ __device__ __forceinline__ void store_columns(const FlashArgs& args, const Walk&
   float sum = 0;
 #pragma unroll
   for (int w = 0; w < 8; ++w) sum += memory[w * 2 * KP + threadIdx.x];
-  const int heads = args.heads * kind + at.key_head(args);
-  args.columns[(static_cast<std::int64_t>(at.item / args.key_heads) * 2 * args.heads + heads) *
-                   args.head_size + column] = sum;
+  const int heads = (at.b * 2 + kind) * args.heads + at.key_head;
+  args.columns[static_cast<std::int64_t>(heads) * args.head_size + column] = sum;
 }
 
 /// HELD of the key operands (k, then v) stay in registers: less to read from shared memory.
 template <int KP, int HELD>
-__global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args) {
+__global__ void __launch_bounds__(kThreads, 1) 
+    fused_kernel(const __grid_constant__ CopyMaps maps, const FlashArgs args) {
 #if FATHOM_WGMMA
   using M = Memory<KP>;
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -472,15 +470,22 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
   Columns<KP> columns;
   columns.clear();
 
-  Walk next{static_cast<int>(blockIdx.x), 0, 0, 0};
-  int last_head = 0, last_tile = 0;  // of the step before
+  Walk next;
+  next.enter(args, blockIdx.x);
   next.tile = next.first_tile(args);
-  load_keys<KP>(args, next, base);
-  load_queries<KP>(args, next, base + M::kQueries, base + M::kNumbers,
-                   base + M::kSlopes + group * M::kSlopeHalf);
+  int last_head = 0, last_tile = 0;  // of the step before
+  if (threadIdx.x == 0) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) make_barrier(base + M::kBarriers + 8 * i, 1);
+    publish_barriers();
+    load_keys<KP>(maps, next, base, base + M::kBarriers + 16);
+    load_queries<KP>(maps, args, next, base + M::kQueries, base + M::kNumbers,
+                     base + M::kBarriers);
+  }
+  load_fresh<KP>(args, next, base + M::kNumbers, base + M::kSlopes + warp * M::kFresh);
   commit_copies();
   bool new_keys = true;
-  std::uint32_t key_buffer = 0;
+  std::uint32_t key_buffer = 0, key_parity = 0;
   for (int step = 0; next.item < items; ++step) {
     const Walk here = next;
     const bool pending = !new_keys;  // the dq product of the tile before
@@ -496,12 +501,13 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
     const int row0 = here.keys * kTile + warp * 16;
     wait_copies();
     publish_shared();
-    __syncthreads();  // this tile has arrived, ds^T of the last is whole, its buffers are free
+    __syncthreads();  // ds^T of the last tile is whole, its buffers are free
+    wait_in_loop(base + M::kBarriers + 8 * buffer, (step >> 1) & 1);
     if (new_keys) {
+      wait_in_loop(base + M::kBarriers + 16 + 8 * key_buffer, key_parity);
+      key_parity ^= key_buffer;
       if (HELD > 0) k.load(keys + warp * 16 * KP * 2, lane);
       if (HELD > 1) v.load(keys + M::kTileBytes + warp * 16 * KP * 2, lane);
-      clear(dk);
-      clear(dv);
     }
     // Of the two halves: new registers at every step.
     float s[2][8][4], dp[2][8][4], dq[KP / 8][4];
@@ -514,27 +520,48 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
       begin_dq<KP>(dq, other + group * M::kSlopeHalf, keys);
     }
     commit_products();
-    const Walk last{here.item, here.keys, last_head, last_tile};
+    Walk last = here;
+    last.head = last_head;
+    last.tile = last_tile;
     if (pending) fetch_sums<KP>(args, last, own_sums, warp, lane);
     if (here.first_visit(args)) {
-      measure<KP>(args, here, dy, ds + group * M::kSlopeHalf, all_numbers, columns, lane);
+      __syncwarp();
+      measure<KP>(args, here, dy + warp * 16 * KP * 2, ds + warp * M::kFresh, all_numbers, columns,
+                  warp, lane);
+      asm volatile("fence.proxy.async;" ::: "memory");  // the copy engine will read what it left
       __syncthreads();
+    }
+    new_keys = next.advance(args);
+    if (threadIdx.x == 0 && next.item < items) {
+      if (new_keys) {
+        load_keys<KP>(maps, next, base + (key_buffer ^ 1) * 2 * M::kTileBytes,
+                      base + M::kBarriers + 16 + 8 * (key_buffer ^ 1));
+      }
+      load_queries<KP>(maps, args, next, base + M::kQueries + (buffer ^ 1) * 2 * M::kTileBytes,
+                       base + M::kNumbers + (buffer ^ 1) * 8 * kTile,
+                       base + M::kBarriers + 8 * (buffer ^ 1));
     }
     std::uint32_t a[4][4], d[4][4];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       if (half == 0) wait_products<2>();
       if (half == 1) wait_products<1>();
+      const int i0 = here.tile * kTile + half * kHalf;
+      const bool whole = i0 + kHalf - 1 <= row0 + args.below && i0 >= row0 + 15 - args.above &&
+                         row0 + 15 < args.context;
+      // Whether any of these queries sees any of this warp's keys.
+      const bool seen = row0 <= i0 + kHalf - 1 + args.above && row0 + 15 >= i0 - args.below;
       {
         pin(s[half]);
-        const int i0 = here.tile * kTile + half * kHalf;
-        const bool whole = i0 + kHalf - 1 <= row0 + args.below && i0 >= row0 + 15 - args.above &&
-                           row0 + 15 < args.context;
-        if (!whole) mask(s[half], args, row0, i0, lane);
-        weights(s[half], numbers + half * kHalf, args.scale_log2);
+        if (seen) {
+          if (!whole) mask(s[half], args, row0, i0, lane);
+          weights(s[half], numbers + half * kHalf, args.scale_log2);
 #pragma unroll
-        for (int kk = 0; kk < 4; ++kk) pack_columns(a[kk], s[half], kk);
-        begin_sums<KP>(dv, a, dy + half * kHalf * KP * 2);
+          for (int kk = 0; kk < 4; ++kk) pack_columns(a[kk], s[half], kk);
+        } else {
+          clear(a);
+        }
+        begin_sums<KP>(dv, a, dy + half * kHalf * KP * 2, pending || half > 0);
       }
       commit_products();
       wait_products<1>();
@@ -544,10 +571,14 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
       }
       {
         pin(dp[half]);
-        slopes(dp[half], s[half], numbers + kTile + half * kHalf);
+        if (seen) {
+          slopes(dp[half], s[half], numbers + kTile + half * kHalf);
 #pragma unroll
-        for (int kk = 0; kk < 4; ++kk) pack_columns(d[kk], dp[half], kk);
-        begin_sums<KP>(dk, d, q + half * kHalf * KP * 2);
+          for (int kk = 0; kk < 4; ++kk) pack_columns(d[kk], dp[half], kk);
+        } else {
+          clear(d);
+        }
+        begin_sums<KP>(dk, d, q + half * kHalf * KP * 2, pending || half > 0);
       }
       commit_products();
       if (half == 0) {
@@ -561,16 +592,11 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
         store_matrices((ds_rows ^ (kk << 5)) + half * M::kSlopeHalf, d[kk]);
       }
       if (half == 1) continue;
-      new_keys = next.advance(args);
-      if (next.item < items) {
-        if (new_keys) load_keys<KP>(args, next, base + (key_buffer ^ 1) * 2 * M::kTileBytes);
-        if (next.first_visit(args)) {
-          // This warpgroup's dq product read from where y goes.
-          asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
-        }
-        load_queries<KP>(args, next, base + M::kQueries + (buffer ^ 1) * 2 * M::kTileBytes,
-                         base + M::kNumbers + (buffer ^ 1) * 8 * kTile,
-                         base + M::kSlopes + ((buffer ^ 1) * 2 + group) * M::kSlopeHalf);
+      if (next.item < items && next.first_visit(args)) {
+        // This warpgroup's dq product read from where y goes.
+        asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+        load_fresh<KP>(args, next, base + M::kNumbers + (buffer ^ 1) * 8 * kTile,
+                       base + M::kSlopes + (buffer ^ 1) * 2 * M::kSlopeHalf + warp * M::kFresh);
       }
       commit_copies();
     }
@@ -588,7 +614,7 @@ __global__ void __launch_bounds__(kThreads, 1) fused_kernel(const FlashArgs args
     commit_products();
     fetch_sums<KP>(args, here, own_sums, warp, lane);
     const std::int64_t at =
-        (here.first_row(args) + row0) * args.d_stride + here.key_head(args) * args.head_size;
+        (here.first_row(args) + row0) * args.d_stride + here.key_head * args.head_size;
     store_fragment(dk, args.scale, args.scale, args.dk + at, args.d_stride, args.context - row0,
                    args.head_size, lane);
     store_fragment(dv, 1, 1, args.dv + at, args.d_stride, args.context - row0, args.head_size,
@@ -637,11 +663,16 @@ void check_launch() {
 
 template <int KP, int HELD>
 void launch(FlashArgs args, cudaStream_t stream) {
+  CopyMaps maps;
+  if (!make_copy_maps(maps, args, KP)) {
+    throw DeviceError("attention backward: the driver describes no tensors to the copy engine");
+  }
   args.tiles = (args.context + kTile - 1) / kTile;
+  args.group = args.heads / args.key_heads;
   cudaFuncSetAttribute(fused_kernel<KP, HELD>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        Memory<KP>::kBytes);
   const int blocks = std::min(args.batch * args.key_heads, kFusedBlocks);
-  fused_kernel<KP, HELD><<<blocks, kThreads, Memory<KP>::kBytes, stream>>>(args);
+  fused_kernel<KP, HELD><<<blocks, kThreads, Memory<KP>::kBytes, stream>>>(maps, args);
   check_launch();
 }
 

@@ -109,8 +109,8 @@ __device__ __forceinline__ void store_fragment(const float (&c)[N][4], float upp
   }
 }
 
-template <int N>
-__device__ __forceinline__ void clear(float (&c)[N][4]) {
+template <class T, int N>
+__device__ __forceinline__ void clear(T (&c)[N][4]) {
 #pragma unroll
   for (int n = 0; n < N; ++n) {
 #pragma unroll
