@@ -1,4 +1,4 @@
-// The maps that describe q, k, v and dy to the copy engine.
+// The maps that describe q, k, v and their gradients to the copy engine.
 #include "engine/cuda/attention_copy.cuh"
 
 namespace fathom::engine::cuda::flash {
@@ -6,7 +6,7 @@ namespace {
 
 /// Dimensions, fastest first: columns of a head, heads, rows of a sequence, sequences.
 bool describe_heads(CUtensorMap& map, const bf16* from, std::int64_t stride, int heads,
-                    const FlashArgs& args, int columns) {
+                    const FlashArgs& args, int columns, int rows = kCopyRows) {
   const TensorMapEncoder encode = tensor_map_encoder();
   if (encode == nullptr) return false;
   const auto size = [](std::int64_t n) { return static_cast<cuuint64_t>(n); };
@@ -14,7 +14,8 @@ bool describe_heads(CUtensorMap& map, const bf16* from, std::int64_t stride, int
                              size(args.batch)};
   const cuuint64_t strides[] = {size(args.head_size) * 2, size(stride) * 2,
                                 size(stride) * size(args.context) * 2};
-  const cuuint32_t box[] = {static_cast<cuuint32_t>(columns), 1, kCopyRows, 1};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(columns), 1,
+                            static_cast<cuuint32_t>(rows), 1};
   const cuuint32_t steps[] = {1, 1, 1, 1};
   const CUtensorMapSwizzle swizzle = columns == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
                                      : columns == 32 ? CU_TENSOR_MAP_SWIZZLE_64B
@@ -30,9 +31,15 @@ bool describe_heads(CUtensorMap& map, const bf16* from, std::int64_t stride, int
 bool make_copy_maps(CopyMaps& maps, const FlashArgs& args, int columns) {
   return describe_heads(maps.q, args.q, args.qk_stride, args.heads, args, columns) &&
          describe_heads(maps.k, args.k, args.qk_stride, args.key_heads, args, columns) &&
-         describe_heads(maps.v, args.v, args.v_stride, args.key_heads, args, columns) &&
-         (args.dy == nullptr ||
-          describe_heads(maps.dy, args.dy, args.y_stride, args.heads, args, columns));
+         describe_heads(maps.v, args.v, args.v_stride, args.key_heads, args, columns);
+}
+
+bool make_adjoint_maps(AdjointMaps& maps, const FlashArgs& args, int columns) {
+  return make_copy_maps(maps, args, columns) &&
+         describe_heads(maps.dy, args.dy, args.y_stride, args.heads, args, columns) &&
+         describe_heads(maps.dq, args.dq, args.d_stride, args.heads, args, columns, 16) &&
+         describe_heads(maps.dk, args.dk, args.d_stride, args.key_heads, args, columns, 16) &&
+         describe_heads(maps.dv, args.dv, args.d_stride, args.key_heads, args, columns, 16);
 }
 
 }  // namespace fathom::engine::cuda::flash

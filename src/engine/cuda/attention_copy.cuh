@@ -14,13 +14,18 @@ namespace fathom::engine::cuda::flash {
 
 constexpr int kCopyRows = 64;
 
-/// q, k, v and, on the way back, dy as the copy engine sees them: [batch][context][heads][head size].
+/// q, k and v as the copy engine sees them: [batch][context][heads][head size].
 struct CopyMaps {
-  CUtensorMap q, k, v, dy;
+  CUtensorMap q, k, v;
+};
+/// The same for the adjoint: dq, dk and dv in parts of 16 rows.
+struct AdjointMaps : CopyMaps {
+  CUtensorMap dy, dq, dk, dv;
 };
 
 /// Fills the maps for copies of 64 rows and `columns` columns; false where there is no such engine.
 bool make_copy_maps(CopyMaps& maps, const FlashArgs& args, int columns);
+bool make_adjoint_maps(AdjointMaps& maps, const FlashArgs& args, int columns);
 
 /// wait_for() as one statement: the compiler unrolls loops around it.
 __device__ __forceinline__ void wait_in_loop(std::uint32_t barrier, std::uint32_t parity) {
@@ -43,6 +48,16 @@ __device__ __forceinline__ void copy_rows(std::uint32_t to, const CUtensorMap& m
       "[%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
       "l"(reinterpret_cast<std::uint64_t>(&map)), "r"(column), "r"(head), "r"(row), "r"(b),
       "r"(barrier)
+      : "memory");
+}
+
+/// One thread: the rows from `row` of a head from shared memory; those outside are not written.
+__device__ __forceinline__ void send_rows(const CUtensorMap& map, int head, int row, int b,
+                                          std::uint32_t from) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(
+          reinterpret_cast<std::uint64_t>(&map)),
+      "r"(0), "r"(head), "r"(row), "r"(b), "r"(from)
       : "memory");
 }
 

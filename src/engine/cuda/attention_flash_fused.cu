@@ -102,7 +102,7 @@ struct Walk {
 
 /// One thread: sends for k and v of a block of keys.
 template <int KP>
-__device__ __forceinline__ void load_keys(const CopyMaps& maps, const Walk& at, std::uint32_t tiles,
+__device__ __forceinline__ void load_keys(const AdjointMaps& maps, const Walk& at, std::uint32_t tiles,
                                           std::uint32_t barrier) {
   arrive_expecting(barrier, 2 * Memory<KP>::kTileBytes);
 #pragma unroll
@@ -115,7 +115,7 @@ __device__ __forceinline__ void load_keys(const CopyMaps& maps, const Walk& at, 
 /// One thread: sends for q and dy of a tile, and for its numbers if they are known. Rows beyond T
 /// get zeros everywhere: p = 1, but dy = ds = 0.
 template <int KP>
-__device__ __forceinline__ void load_queries(const CopyMaps& maps, const FlashArgs& args,
+__device__ __forceinline__ void load_queries(const AdjointMaps& maps, const FlashArgs& args,
                                              const Walk& at, std::uint32_t tiles,
                                              std::uint32_t numbers, std::uint32_t barrier) {
   const bool known = !at.first_visit(args);
@@ -157,11 +157,13 @@ __device__ __forceinline__ void load_fresh(const FlashArgs& args, const Walk& at
   }
 }
 
+// Places of tiles in the products below are in units of 16 bytes.
+
 /// c[64 x 64] = rows[64 x KP] tile[64 x KP]^T, not committed; `rows` also lie in `held` if HELD.
 template <int KP, bool HELD>
 __device__ __forceinline__ void begin_scores(float (&c)[8][4], const LeftOperand<KP, 1>& held,
                                              std::uint32_t rows, std::uint32_t tile) {
-  const std::uint64_t left = describe<KP * 2>(rows), right = describe<KP * 2>(tile);
+  const Described<KP * 2> left{rows}, right{tile};
   begin_products();
 #pragma unroll
   for (int kk = 0; kk < KP / 16; ++kk) {
@@ -217,7 +219,7 @@ __device__ __forceinline__ void slopes(float (&dp)[8][4], const float (&p)[8][4]
 template <int KP>
 __device__ __forceinline__ void begin_sums(float (&sums)[KP / 8][4], const std::uint32_t (&c)[4][4],
                                            std::uint32_t tile, bool add) {
-  const std::uint64_t rows = describe<KP * 2>(tile);
+  const Described<KP * 2> rows{tile};
   begin_products();
 #pragma unroll
   for (int kk = 0; kk < 4; ++kk) {
@@ -229,7 +231,8 @@ __device__ __forceinline__ void begin_sums(float (&sums)[KP / 8][4], const std::
 template <int KP>
 __device__ __forceinline__ void begin_dq(float (&dq)[KP / 8][4], std::uint32_t slope_half,
                                          std::uint32_t keys) {
-  const std::uint64_t left = describe<128>(slope_half), right = describe<KP * 2>(keys);
+  const Described<128> left{slope_half};
+  const Described<KP * 2> right{keys};
   begin_products();
 #pragma unroll
   for (int kk = 0; kk < kTile / 16; ++kk) {
@@ -305,9 +308,35 @@ __device__ __forceinline__ float* sums_place(const FlashArgs& args, const Walk& 
   return args.dq_sums + static_cast<std::int64_t>(part) * (16 * KP);
 }
 
-/// Until the copy engine has added what this warp gave it.
+/// Until the copy engine is done with all but the last LATER things that this warp gave it.
+template <int LATER>
 __device__ __forceinline__ void end_additions() {
-  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(LATER) : "memory");
+  __syncwarp();
+}
+
+/// This warp's 16 rows of c, times `factor`, as bf16: through 16 rows of shared memory that no
+/// other warp may use.
+template <int KP>
+__device__ __forceinline__ void send_sums(const float (&c)[KP / 8][4], float factor,
+                                          std::uint32_t rows, const CUtensorMap& map, int head,
+                                          int row, int b, int lane) {
+#pragma unroll
+  for (int kk = 0; kk < KP / 16; ++kk) {
+    std::uint32_t packed[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float(&four)[4] = c[2 * kk + i / 2];
+      packed[i] = pack(four[i % 2 * 2] * factor, four[i % 2 * 2 + 1] * factor);
+    }
+    store_matrices((rows + left_offset<KP>(lane)) ^ (kk << 5), packed);
+  }
+  publish_shared();
+  __syncwarp();
+  if (lane == 0) {
+    send_rows(map, head, row, b, rows);
+    commit_stores();
+  }
   __syncwarp();
 }
 
@@ -332,15 +361,15 @@ __device__ __forceinline__ void begin_addition(float* to, std::uint32_t from, in
         "r"(from), "r"(bytes), "l"(policy)
         : "memory");
   }
-  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  commit_stores();
 }
 
 /// Brings the sums that the last visit of a tile adds to its own dq; one group of copies.
-template <int KP>
+template <int KP, int LATER>
 __device__ __forceinline__ void fetch_sums(const FlashArgs& args, const Walk& at,
                                            std::uint32_t own_sums, int warp, int lane) {
   if (at.last_visit(args) && !at.first_visit(args)) {
-    end_additions();
+    end_additions<LATER>();
     asm volatile("fence.proxy.async;" ::: "memory");
     const float* from = sums_place<KP>(args, at, warp) + lane * 4;
 #pragma unroll
@@ -351,10 +380,11 @@ __device__ __forceinline__ void fetch_sums(const FlashArgs& args, const Walk& at
   commit_copies();
 }
 
-template <int KP>
-__device__ __forceinline__ void store_dq(const float (&dq)[KP / 8][4], const FlashArgs& args,
-                                         const Walk& at, std::uint32_t own_sums,
-                                         Columns<KP>& columns, int warp, int lane) {
+template <int KP, int LATER>
+__device__ __forceinline__ void store_dq(const float (&dq)[KP / 8][4], const AdjointMaps& maps,
+                                         const FlashArgs& args, const Walk& at,
+                                         std::uint32_t own_sums, Columns<KP>& columns, int warp,
+                                         int lane) {
   const bool first = at.first_visit(args);
   if (at.last_visit(args)) {
     float rows[KP / 8][4];
@@ -372,13 +402,12 @@ __device__ __forceinline__ void store_dq(const float (&dq)[KP / 8][4], const Fla
       for (int i = 0; i < 4; ++i) rows[n][i] = dq[n][i] + before[i];
     }
     if (args.columns != nullptr) columns.add_dq(rows, lane);
-    const int row = at.tile * kTile + warp * 16;
-    bf16* to =
-        args.dq + (at.first_row(args) + row) * args.d_stride + at.query_head(args) * args.head_size;
-    return store_fragment(rows, args.scale, args.scale, to, args.d_stride, args.context - row,
-                          args.head_size, lane);
+    if (first) end_additions<LATER>();
+    __syncwarp();
+    return send_sums<KP>(rows, args.scale, own_sums, maps.dq, at.query_head(args),
+                         at.tile * kTile + warp * 16, at.b, lane);
   }
-  end_additions();  // of the tile before: its place in shared memory is free, its sums are whole
+  end_additions<LATER>();  // of the tile before: its place in shared memory is free, its sums are whole
 #pragma unroll
   for (int n = 0; n < KP / 8; ++n) {
     asm volatile(
@@ -456,7 +485,7 @@ __device__ __forceinline__ void store_columns(const FlashArgs& args, const Walk&
 /// HELD of the key operands (k, then v) stay in registers: less to read from shared memory.
 template <int KP, int HELD>
 __global__ void __launch_bounds__(kThreads, 1) 
-    fused_kernel(const __grid_constant__ CopyMaps maps, const FlashArgs args) {
+    fused_kernel(const __grid_constant__ AdjointMaps maps, const FlashArgs args) {
 #if FATHOM_WGMMA
   using M = Memory<KP>;
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -491,7 +520,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     const bool pending = !new_keys;  // the dq product of the tile before
     const std::uint32_t buffer = step & 1;
     const std::uint32_t keys = base + key_buffer * 2 * M::kTileBytes;
-    const std::uint32_t k_rows = keys + group * kHalf * KP * 2, v_rows = k_rows + M::kTileBytes;
+    // In units of 16 bytes, as the products want them.
+    const std::uint32_t keys_at = base / 16 + key_buffer * (2 * M::kTileBytes / 16);
+    const std::uint32_t k_rows = keys_at + group * (kHalf * KP * 2 / 16);
+    const std::uint32_t v_rows = k_rows + M::kTileBytes / 16;
+    const std::uint32_t q_at = base / 16 + M::kQueries / 16 + buffer * (2 * M::kTileBytes / 16);
+    const std::uint32_t dy_at = q_at + M::kTileBytes / 16;
+    const std::uint32_t own_slopes = base / 16 + M::kSlopes / 16 + group * (M::kSlopeHalf / 16);
+    constexpr std::uint32_t kSecond = kHalf * KP * 2 / 16;  // half of a tile
     const std::uint32_t q = base + M::kQueries + buffer * 2 * M::kTileBytes;
     const std::uint32_t dy = q + M::kTileBytes;
     const std::uint32_t ds = base + M::kSlopes + buffer * 2 * M::kSlopeHalf;
@@ -511,19 +547,18 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     // Of the two halves: new registers at every step.
     float s[2][8][4], dp[2][8][4], dq[KP / 8][4];
-    begin_scores<KP, (HELD > 0)>(s[0], k, k_rows, q);
+    begin_scores<KP, (HELD > 0)>(s[0], k, k_rows, q_at);
     commit_products();
-    begin_scores<KP, (HELD > 1)>(dp[0], v, v_rows, dy);
+    begin_scores<KP, (HELD > 1)>(dp[0], v, v_rows, dy_at);
     commit_products();
     if (pending) {
-      const std::uint32_t other = base + M::kSlopes + (buffer ^ 1) * 2 * M::kSlopeHalf;
-      begin_dq<KP>(dq, other + group * M::kSlopeHalf, keys);
+      begin_dq<KP>(dq, own_slopes + (buffer ^ 1) * (2 * M::kSlopeHalf / 16), keys_at);
     }
     commit_products();
     Walk last = here;
     last.head = last_head;
     last.tile = last_tile;
-    if (pending) fetch_sums<KP>(args, last, own_sums, warp, lane);
+    if (pending) fetch_sums<KP, 0>(args, last, own_sums, warp, lane);
     if (here.first_visit(args)) {
       __syncwarp();
       measure<KP>(args, here, dy + warp * 16 * KP * 2, ds + warp * M::kFresh, all_numbers, columns,
@@ -561,13 +596,13 @@ __global__ void __launch_bounds__(kThreads, 1)
         } else {
           clear(a);
         }
-        begin_sums<KP>(dv, a, dy + half * kHalf * KP * 2, pending || half > 0);
+        begin_sums<KP>(dv, a, dy_at + half * kSecond, pending || half > 0);
       }
       commit_products();
       wait_products<1>();
       if (half == 0 && pending) {  // the dq product is done as well: its registers are needed
         pin(dq);
-        store_dq<KP>(dq, args, last, own_sums, columns, warp, lane);
+        store_dq<KP, 0>(dq, maps, args, last, own_sums, columns, warp, lane);
       }
       {
         pin(dp[half]);
@@ -578,13 +613,13 @@ __global__ void __launch_bounds__(kThreads, 1)
         } else {
           clear(d);
         }
-        begin_sums<KP>(dk, d, q + half * kHalf * KP * 2, pending || half > 0);
+        begin_sums<KP>(dk, d, q_at + half * kSecond, pending || half > 0);
       }
       commit_products();
       if (half == 0) {
-        begin_scores<KP, (HELD > 0)>(s[1], k, k_rows, q + kHalf * KP * 2);
+        begin_scores<KP, (HELD > 0)>(s[1], k, k_rows, q_at + kSecond);
         commit_products();
-        begin_scores<KP, (HELD > 1)>(dp[1], v, v_rows, dy + kHalf * KP * 2);
+        begin_scores<KP, (HELD > 1)>(dp[1], v, v_rows, dy_at + kSecond);
         commit_products();
       }
 #pragma unroll
@@ -610,27 +645,27 @@ __global__ void __launch_bounds__(kThreads, 1)
     publish_shared();
     __syncthreads();  // ds^T is whole
     float dq_last[KP / 8][4];
-    begin_dq<KP>(dq_last, ds + group * M::kSlopeHalf, keys);
+    begin_dq<KP>(dq_last, own_slopes + buffer * (2 * M::kSlopeHalf / 16), keys_at);
     commit_products();
-    fetch_sums<KP>(args, here, own_sums, warp, lane);
-    const std::int64_t at =
-        (here.first_row(args) + row0) * args.d_stride + here.key_head * args.head_size;
-    store_fragment(dk, args.scale, args.scale, args.dk + at, args.d_stride, args.context - row0,
-                   args.head_size, lane);
-    store_fragment(dv, 1, 1, args.dv + at, args.d_stride, args.context - row0, args.head_size,
-                   lane);
+    fetch_sums<KP, 0>(args, here, own_sums, warp, lane);
+    // Through tiles that no one reads any more.
+    send_sums<KP>(dk, args.scale, q + warp * 16 * KP * 2, maps.dk, here.key_head, row0, here.b,
+                  lane);
+    send_sums<KP>(dv, 1, keys + M::kTileBytes + warp * 16 * KP * 2, maps.dv, here.key_head, row0,
+                  here.b, lane);
     wait_products<0>();
     pin(dq_last);
-    store_dq<KP>(dq_last, args, here, own_sums, columns, warp, lane);
+    store_dq<KP, 2>(dq_last, maps, args, here, own_sums, columns, warp, lane);
+    wait_stores_read<1>();  // of dk and dv
     if (args.columns != nullptr && next.item != here.item) {
-      // All products with these values are over.
+      // All products with this tile are over.
       store_columns<KP>(args, here, columns,
-                        reinterpret_cast<float*>(memory) + (key_buffer * 2 + 1) * M::kTileBytes / 4,
+                        reinterpret_cast<float*>(memory + (dy - base)),
                         warp, lane);
     }
     key_buffer ^= 1;
   }
-  end_additions();
+  end_additions<0>();
 #else
   __trap();  // compiled for a GPU without these products: never launched there
 #endif
@@ -663,8 +698,8 @@ void check_launch() {
 
 template <int KP, int HELD>
 void launch(FlashArgs args, cudaStream_t stream) {
-  CopyMaps maps;
-  if (!make_copy_maps(maps, args, KP)) {
+  AdjointMaps maps;
+  if (!make_adjoint_maps(maps, args, KP)) {
     throw DeviceError("attention backward: the driver describes no tensors to the copy engine");
   }
   args.tiles = (args.context + kTile - 1) / kTile;

@@ -23,13 +23,25 @@
 
 namespace fathom::engine::cuda::flash {
 
-/// Describes a tile with rows of ROW_BYTES to the tensor cores. Later 16-byte units: add.
+/// A tile with rows of ROW_BYTES as the tensor cores see it, so many 16-byte units from the start
+/// of shared memory. Later units: add; the place never carries into the upper half.
 template <int ROW_BYTES>
-__device__ __forceinline__ std::uint64_t describe(std::uint32_t tile) {
+struct Described {
   static_assert(ROW_BYTES == 128 || ROW_BYTES == 64 || ROW_BYTES == 32);
-  constexpr std::uint64_t kSwizzle = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3;
-  constexpr std::uint64_t kEightRows = ROW_BYTES * 8 / 16;
-  return (kSwizzle << 62) | (kEightRows << 32) | (std::uint64_t{1} << 16) | ((tile & 0x3ffff) >> 4);
+  static constexpr std::uint32_t kSwizzle = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3;
+  static constexpr std::uint32_t kEightRows = ROW_BYTES * 8 / 16;
+  std::uint32_t units;
+
+  __device__ __forceinline__ operator std::uint64_t() const {
+    return (std::uint64_t{(kSwizzle << 30) | kEightRows} << 32) | (units + (1u << 16));
+  }
+  __device__ __forceinline__ Described operator+(std::uint32_t more) const { return {units + more}; }
+};
+
+/// Describes the tile at an address in shared memory.
+template <int ROW_BYTES>
+__device__ __forceinline__ Described<ROW_BYTES> describe(std::uint32_t tile) {
+  return {(tile & 0x3ffff) >> 4};
 }
 
 /// The same for a turned tile of more than 64 columns: blocks of 64 columns (rows of 128 bytes) lie
