@@ -51,6 +51,25 @@ constexpr Member kMembers[] = {
     {"wide", "activation = \"gelu_tanh\"\nwidth = 256\ncontext = 48\nlayers = 1"},
 };
 
+std::vector<float> gradients(const Transformer& model, engine::Executor& executor) {
+  initialise(model, executor, 5);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(model.rows()));
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 96);
+  executor.write_tokens(model.tokens, ids);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 96);
+  executor.write_tokens(model.targets, ids);
+  engine::StepScalars scalars;
+  scalars.loss_scale = 1.0f / static_cast<float>(model.rows());
+  executor.run(Program::train, scalars);
+  std::vector<float> all{read_scalar(executor, model.loss)};
+  for (const Parameter& parameter : model.parameters) {
+    std::vector<float> gradient(static_cast<std::size_t>(model.plan.tensor(parameter.id).size()));
+    executor.read(model.plan.gradient(parameter.id), gradient);
+    all.insert(all.end(), gradient.begin(), gradient.end());
+  }
+  return all;
+}
+
 class Members : public testing::TestWithParam<Member> {
  protected:
   static std::unique_ptr<const Transformer> build(Precision precision, bool gpu = true) {
@@ -70,25 +89,6 @@ class Members : public testing::TestWithParam<Member> {
     options.gpu = gpu;
     options.remake_norms = gpu;
     return build_transformer(read_model_spec(reader), options);
-  }
-
-  static std::vector<float> gradients(const Transformer& model, engine::Executor& executor) {
-    initialise(model, executor, 5);
-    std::vector<std::int32_t> ids(static_cast<std::size_t>(model.rows()));
-    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 96);
-    executor.write_tokens(model.tokens, ids);
-    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * 7 % 96);
-    executor.write_tokens(model.targets, ids);
-    engine::StepScalars scalars;
-    scalars.loss_scale = 1.0f / static_cast<float>(model.rows());
-    executor.run(Program::train, scalars);
-    std::vector<float> all{read_scalar(executor, model.loss)};
-    for (const Parameter& parameter : model.parameters) {
-      std::vector<float> gradient(static_cast<std::size_t>(model.plan.tensor(parameter.id).size()));
-      executor.read(model.plan.gradient(parameter.id), gradient);
-      all.insert(all.end(), gradient.begin(), gradient.end());
-    }
-    return all;
   }
 };
 
@@ -146,6 +146,38 @@ TEST_P(Members, PlansForAGpuHaveTheSameGradients) {
     EXPECT_EQ(gradients(*plain, first), gradients(*gpu, second));
     EXPECT_LE(gpu->plan.storage_bytes(engine::Storage::activation),
               plain->plan.storage_bytes(engine::Storage::activation));
+  }
+}
+
+/// Attention that fills the GPU makes the gradient of its product's bias as well.
+TEST(CudaAttention, MakesTheBiasGradientOfItsProduct) {
+  const engine::CudaModule* module = engine::find_cuda_module(nullptr);
+  if (module == nullptr || module->device_count() == 0) GTEST_SKIP() << "no CUDA";
+  for (const std::string mask : {"causal", "strict", "bidirectional"}) {
+    TomlReader reader = TomlReader::from_text(
+        "layers = 2\nwidth = 64\nheads = 2\nvocab = 96\ncontext = 130\ninit_std = 0.1\nmask = \"" +
+            mask + "\"",
+        mask);
+    BuildOptions options;
+    options.batch = 33;
+    options.precision = Precision::bf16;
+    options.gpu = true;
+    const auto model = build_transformer(read_model_spec(reader), options);
+    engine::RefExecutor reference(model->plan);
+    const auto cuda = module->make_executor(model->plan, {});
+    const auto expected = gradients(*model, reference), actual = gradients(*model, *cuda);
+    std::size_t at = 1;
+    for (const Parameter& parameter : model->parameters) {
+      double difference = 0, norm = 0;
+      const std::int64_t size = model->plan.tensor(parameter.id).size();
+      for (const std::size_t end = at + static_cast<std::size_t>(size); at < end; ++at) {
+        difference += std::pow(static_cast<double>(expected[at]) - actual[at], 2);
+        norm += std::pow(static_cast<double>(expected[at]), 2);
+      }
+      if (parameter.name.find(".qkv.") == std::string::npos) continue;
+      EXPECT_LT(std::sqrt(difference / norm), 4e-2) << mask << ' ' << parameter.name;
+    }
+    EXPECT_EQ(actual, gradients(*model, *cuda)) << "the second run differs";
   }
 }
 

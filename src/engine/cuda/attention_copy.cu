@@ -14,8 +14,7 @@ bool describe_heads(CUtensorMap& map, const bf16* from, std::int64_t stride, int
                              size(args.batch)};
   const cuuint64_t strides[] = {size(args.head_size) * 2, size(stride) * 2,
                                 size(stride) * size(args.context) * 2};
-  const cuuint32_t box[] = {static_cast<cuuint32_t>(columns), 1,
-                            static_cast<cuuint32_t>(rows), 1};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(columns), 1, static_cast<cuuint32_t>(rows), 1};
   const cuuint32_t steps[] = {1, 1, 1, 1};
   const CUtensorMapSwizzle swizzle = columns == 64   ? CU_TENSOR_MAP_SWIZZLE_128B
                                      : columns == 32 ? CU_TENSOR_MAP_SWIZZLE_64B

@@ -46,7 +46,7 @@ bool has_warpgroup_products() {
 bool takes_fused(const AttentionShape& s) {
   if (s.head_size > 64 || !has_warpgroup_products()) return false;
   const int chosen = attention_tuning().backward;
-  if (chosen >= 0) return chosen >= 1;
+  if (chosen >= 0) return chosen == 1;
   return s.head_size > 16 && s.context > 64 && 2 * s.batch * s.key_heads >= flash::kFusedBlocks;
 }
 

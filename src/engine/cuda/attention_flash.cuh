@@ -35,7 +35,6 @@ struct FlashArgs {
   bool tile_major;  // launch order: all heads of a tile together (longest tiles first), or all
                     // tiles of a head (keys stay in L2)
   int group;        // fused adjoint only: query heads a key head
-  int variant;
 };
 
 template <int KP>
@@ -88,11 +87,12 @@ __device__ __forceinline__ int thread_now() {
 /// Rows [0, rows_left) and columns [0, head_size) of `from`; zeros elsewhere.
 template <int KP, int ROWS, int THREADS>
 __device__ __forceinline__ void load_tile(std::uint32_t to, const bf16* from, std::int64_t stride,
-                                          int rows_left, int head_size, int thread) {
+                                          int rows_left, int head_size) {
   constexpr int kChunks = KP / 8;
   constexpr int kStep = THREADS / kChunks;
   static_assert(THREADS % kChunks == 0 && kStep % 8 == 0);
-  const int chunk = thread % kChunks, row = thread / kChunks;
+  const int chunk = static_cast<int>(threadIdx.x) % kChunks;
+  const int row = static_cast<int>(threadIdx.x) / kChunks;
   const std::uint32_t target = to + chunk_offset<KP>(row, chunk);
   const bool column = chunk * 8 < head_size;
   const bf16* source = from + row * stride + chunk * 8;
@@ -102,13 +102,6 @@ __device__ __forceinline__ void load_tile(std::uint32_t to, const bf16* from, st
     const bool valid = column && r + row < rows_left;
     copy_async_16(target + r * KP * 2, valid ? source + r * stride : from, valid);
   }
-}
-
-template <int KP, int ROWS, int THREADS>
-__device__ __forceinline__ void load_tile(std::uint32_t to, const bf16* from, std::int64_t stride,
-                                          int rows_left, int head_size) {
-  load_tile<KP, ROWS, THREADS>(to, from, stride, rows_left, head_size,
-                               static_cast<int>(threadIdx.x));
 }
 
 __device__ __forceinline__ void load_matrices(std::uint32_t (&r)[4], std::uint32_t address) {

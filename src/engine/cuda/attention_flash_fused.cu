@@ -11,6 +11,7 @@
 // block of keys that a query sees takes the sums back and rounds them to bf16. Every other block of
 // keys walks over the queries backwards: what was added last is needed first.
 //
+// The copy engine brings the tiles and takes the gradients away, through tiles that are done with.
 // The first block of keys that a query sees makes lse2 = stats log2(e) and delta = <dy, y> and
 // leaves them in scratch for the others.
 //
@@ -32,14 +33,14 @@ constexpr float kLog2E = 1.4426950408889634f;
 constexpr int kThreads = 256, kTile = 128, kHalf = 64;
 
 template <int KP>
-struct Memory {                                                // bytes in shared memory
-  static constexpr int kTileBytes = kTile * KP * 2;            // of k, v, q or dy
-  static constexpr int kSlopeHalf = kTile * kHalf * 2;         // ds^T of 64 queries
-  static constexpr int kFresh = kSlopeHalf / 4;                // there, for y of 16 queries
-  static constexpr int kQueries = 4 * kTileBytes;              // after two buffers of k and v
-  static constexpr int kSlopes = kQueries + 4 * kTileBytes;    // after two of q and dy
-  static constexpr int kSums = kSlopes + 4 * kSlopeHalf;       // after two of ds^T
-  static constexpr int kWarpSums = 16 * KP * 4;                // dq of a warp on its way
+struct Memory {                                              // bytes in shared memory
+  static constexpr int kTileBytes = kTile * KP * 2;          // of k, v, q or dy
+  static constexpr int kSlopeHalf = kTile * kHalf * 2;       // ds^T of 64 queries
+  static constexpr int kFresh = kSlopeHalf / 4;              // there, for y of 16 queries
+  static constexpr int kQueries = 4 * kTileBytes;            // after two buffers of k and v
+  static constexpr int kSlopes = kQueries + 4 * kTileBytes;  // after two of q and dy
+  static constexpr int kSums = kSlopes + 4 * kSlopeHalf;     // after two of ds^T
+  static constexpr int kWarpSums = 16 * KP * 4;              // dq of a warp on its way
   static constexpr int kNumbers = kSums + 8 * kWarpSums;
   static constexpr int kBarriers = kNumbers + 2 * 2 * kTile * 4;  // after two of lse2 and delta
   static constexpr int kBytes = kBarriers + 4 * 8;  // of two buffers of queries, then of keys
@@ -55,6 +56,9 @@ struct Walk {
     key_head = item - b * args.key_heads;
     keys = head = 0;
   }
+  __device__ __forceinline__ bool inside(const FlashArgs& args) const {
+    return item < args.batch * args.key_heads;
+  }
   /// The query tiles that see these keys.
   __device__ __forceinline__ int first_tile(const FlashArgs& args) const {
     return max(0, keys * kTile - args.above) / kTile;
@@ -62,20 +66,18 @@ struct Walk {
   __device__ __forceinline__ int last_tile(const FlashArgs& args) const {
     return min(args.context - 1, keys * kTile + kTile - 1 + args.below) / kTile;
   }
-  __device__ __forceinline__ bool backwards(const FlashArgs& args) const {
-    return (args.variant & 1) != 0 && (keys & 1) != 0;
-  }
+  __device__ __forceinline__ bool backwards() const { return (keys & 1) != 0; }
   /// Returns whether a new block of keys begins.
   __device__ __forceinline__ bool advance(const FlashArgs& args) {
     const int last_head = args.group - 1;
-    const int step = backwards(args) ? -1 : 1;
+    const int step = backwards() ? -1 : 1;
     if (tile != (step > 0 ? last_tile(args) : first_tile(args))) {
       tile += step;
       return false;
     }
     const bool new_keys = head == (step > 0 ? last_head : 0);
     if (new_keys && ++keys == args.tiles) enter(args, item + gridDim.x);
-    const bool back = backwards(args);
+    const bool back = backwards();
     head = !new_keys ? head + step : back ? last_head : 0;
     tile = back ? last_tile(args) : first_tile(args);
     return new_keys;
@@ -102,8 +104,8 @@ struct Walk {
 
 /// One thread: sends for k and v of a block of keys.
 template <int KP>
-__device__ __forceinline__ void load_keys(const AdjointMaps& maps, const Walk& at, std::uint32_t tiles,
-                                          std::uint32_t barrier) {
+__device__ __forceinline__ void load_keys(const AdjointMaps& maps, const Walk& at,
+                                          std::uint32_t tiles, std::uint32_t barrier) {
   arrive_expecting(barrier, 2 * Memory<KP>::kTileBytes);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -152,26 +154,22 @@ __device__ __forceinline__ void load_fresh(const FlashArgs& args, const Walk& at
 #pragma unroll
   for (int r = row; r < row + 16; r += kStep) {
     const bool valid = row0 + r < left && chunk * 8 < args.head_size;
-    copy_async_16(y_rows + chunk_offset<KP>(r, chunk), valid ? y + r * args.y_stride + chunk * 8 : y,
-                  valid);
+    copy_async_16(y_rows + chunk_offset<KP>(r, chunk),
+                  valid ? y + r * args.y_stride + chunk * 8 : y, valid);
   }
 }
 
 // Places of tiles in the products below are in units of 16 bytes.
 
-/// c[64 x 64] = rows[64 x KP] tile[64 x KP]^T, not committed; `rows` also lie in `held` if HELD.
-template <int KP, bool HELD>
-__device__ __forceinline__ void begin_scores(float (&c)[8][4], const LeftOperand<KP, 1>& held,
-                                             std::uint32_t rows, std::uint32_t tile) {
+/// Not committed: c[64 x 64] = rows[64 x KP] tile[64 x KP]^T.
+template <int KP>
+__device__ __forceinline__ void begin_scores(float (&c)[8][4], std::uint32_t rows,
+                                             std::uint32_t tile) {
   const Described<KP * 2> left{rows}, right{tile};
   begin_products();
 #pragma unroll
   for (int kk = 0; kk < KP / 16; ++kk) {
-    if constexpr (HELD) {
-      multiply_registers<64, false>(c, held.r[0][kk], right + kk * 2, kk > 0);
-    } else {
-      multiply_tiles<64, false>(c, left + kk * 2, right + kk * 2, kk > 0);
-    }
+    multiply_tiles<64, false>(c, left + kk * 2, right + kk * 2, kk > 0);
   }
 }
 
@@ -251,8 +249,7 @@ __device__ __forceinline__ void sum_lanes(float (&values)[N], int lane) {
 #pragma unroll
     for (int i = 0; i < N / 2; ++i) {
       const float give = upper ? values[i] : values[i + N / 2];
-      kept[i] = (upper ? values[i + N / 2] : values[i]) +
-                __shfl_xor_sync(0xffffffffu, give, LANES);
+      kept[i] = (upper ? values[i + N / 2] : values[i]) + __shfl_xor_sync(0xffffffffu, give, LANES);
     }
     sum_lanes<N / 2, LANES / 2, LAST>(kept, lane);
 #pragma unroll
@@ -340,26 +337,17 @@ __device__ __forceinline__ void send_sums(const float (&c)[KP / 8][4], float fac
   __syncwarp();
 }
 
-/// One lane: 4 N bytes of floats from shared memory over, or added to, those at `to`.
-__device__ __forceinline__ void begin_addition(float* to, std::uint32_t from, int bytes, bool add,
-                                               bool keep) {
-  std::uint64_t policy;
-  if (keep) {
-    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
-  } else {
-    asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
-  }
+/// One lane: floats from shared memory over, or added to, those at `to`.
+__device__ __forceinline__ void begin_addition(float* to, std::uint32_t from, int bytes, bool add) {
   if (add) {
     asm volatile(
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.f32 "
-        "[%0], [%1], %2, %3;" ::"l"(to),
-        "r"(from), "r"(bytes), "l"(policy)
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to),
+        "r"(from), "r"(bytes)
         : "memory");
   } else {
-    asm volatile(
-        "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(to),
-        "r"(from), "r"(bytes), "l"(policy)
-        : "memory");
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from),
+                 "r"(bytes)
+                 : "memory");
   }
   commit_stores();
 }
@@ -407,19 +395,18 @@ __device__ __forceinline__ void store_dq(const float (&dq)[KP / 8][4], const Adj
     return send_sums<KP>(rows, args.scale, own_sums, maps.dq, at.query_head(args),
                          at.tile * kTile + warp * 16, at.b, lane);
   }
-  end_additions<LATER>();  // of the tile before: its place in shared memory is free, its sums are whole
+  end_additions<LATER>();  // of the tile before: its place in shared memory is free, its sums are
+                           // whole
 #pragma unroll
   for (int n = 0; n < KP / 8; ++n) {
-    asm volatile(
-        "st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(own_sums + (n * 32 + lane) * 16),
-        "f"(dq[n][0]), "f"(dq[n][1]), "f"(dq[n][2]), "f"(dq[n][3])
-        : "memory");
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(own_sums + (n * 32 + lane) * 16),
+                 "f"(dq[n][0]), "f"(dq[n][1]), "f"(dq[n][2]), "f"(dq[n][3])
+                 : "memory");
   }
   publish_shared();
   __syncwarp();
   if (lane == 0) {
-    begin_addition(sums_place<KP>(args, at, warp), own_sums, Memory<KP>::kWarpSums, !first,
-                   (args.variant & 2) != 0);
+    begin_addition(sums_place<KP>(args, at, warp), own_sums, Memory<KP>::kWarpSums, !first);
   }
   __syncwarp();
 }
@@ -427,9 +414,9 @@ __device__ __forceinline__ void store_dq(const float (&dq)[KP / 8][4], const Adj
 /// lse2 and delta of a warp's 16 queries, to `numbers` and to scratch, and the column sums of dy.
 /// delta is the diagonal of dy y^T.
 template <int KP>
-__device__ __forceinline__ void measure(const FlashArgs& args, const Walk& at, std::uint32_t dy_rows,
-                                        std::uint32_t y_rows, float* numbers, Columns<KP>& columns,
-                                        int warp, int lane) {
+__device__ __forceinline__ void measure(const FlashArgs& args, const Walk& at,
+                                        std::uint32_t dy_rows, std::uint32_t y_rows, float* numbers,
+                                        Columns<KP>& columns, int warp, int lane) {
   float products[2][4] = {};
 #pragma unroll
   for (int kk = 0; kk < KP / 16; ++kk) {
@@ -482,9 +469,8 @@ __device__ __forceinline__ void store_columns(const FlashArgs& args, const Walk&
   args.columns[static_cast<std::int64_t>(heads) * args.head_size + column] = sum;
 }
 
-/// HELD of the key operands (k, then v) stay in registers: less to read from shared memory.
-template <int KP, int HELD>
-__global__ void __launch_bounds__(kThreads, 1) 
+template <int KP>
+__global__ void __launch_bounds__(kThreads, 1)
     fused_kernel(const __grid_constant__ AdjointMaps maps, const FlashArgs args) {
 #if FATHOM_WGMMA
   using M = Memory<KP>;
@@ -492,9 +478,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const std::uint32_t base = shared_address(memory);
   const int lane = threadIdx.x & 31, warp = __shfl_sync(0xffffffffu, threadIdx.x >> 5, 0);
   const int group = warp >> 2;
-  const int items = args.batch * args.key_heads;
   const std::uint32_t own_sums = base + M::kSums + warp * M::kWarpSums;
-  LeftOperand<KP, 1> k, v;
   float dk[KP / 8][4], dv[KP / 8][4];
   Columns<KP> columns;
   columns.clear();
@@ -508,14 +492,13 @@ __global__ void __launch_bounds__(kThreads, 1)
     for (int i = 0; i < 4; ++i) make_barrier(base + M::kBarriers + 8 * i, 1);
     publish_barriers();
     load_keys<KP>(maps, next, base, base + M::kBarriers + 16);
-    load_queries<KP>(maps, args, next, base + M::kQueries, base + M::kNumbers,
-                     base + M::kBarriers);
+    load_queries<KP>(maps, args, next, base + M::kQueries, base + M::kNumbers, base + M::kBarriers);
   }
   load_fresh<KP>(args, next, base + M::kNumbers, base + M::kSlopes + warp * M::kFresh);
   commit_copies();
   bool new_keys = true;
   std::uint32_t key_buffer = 0, key_parity = 0;
-  for (int step = 0; next.item < items; ++step) {
+  for (int step = 0; next.inside(args); ++step) {
     const Walk here = next;
     const bool pending = !new_keys;  // the dq product of the tile before
     const std::uint32_t buffer = step & 1;
@@ -542,14 +525,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (new_keys) {
       wait_in_loop(base + M::kBarriers + 16 + 8 * key_buffer, key_parity);
       key_parity ^= key_buffer;
-      if (HELD > 0) k.load(keys + warp * 16 * KP * 2, lane);
-      if (HELD > 1) v.load(keys + M::kTileBytes + warp * 16 * KP * 2, lane);
     }
     // Of the two halves: new registers at every step.
     float s[2][8][4], dp[2][8][4], dq[KP / 8][4];
-    begin_scores<KP, (HELD > 0)>(s[0], k, k_rows, q_at);
+    begin_scores<KP>(s[0], k_rows, q_at);
     commit_products();
-    begin_scores<KP, (HELD > 1)>(dp[0], v, v_rows, dy_at);
+    begin_scores<KP>(dp[0], v_rows, dy_at);
     commit_products();
     if (pending) {
       begin_dq<KP>(dq, own_slopes + (buffer ^ 1) * (2 * M::kSlopeHalf / 16), keys_at);
@@ -567,7 +548,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       __syncthreads();
     }
     new_keys = next.advance(args);
-    if (threadIdx.x == 0 && next.item < items) {
+    if (threadIdx.x == 0 && next.inside(args)) {
       if (new_keys) {
         load_keys<KP>(maps, next, base + (key_buffer ^ 1) * 2 * M::kTileBytes,
                       base + M::kBarriers + 16 + 8 * (key_buffer ^ 1));
@@ -586,40 +567,36 @@ __global__ void __launch_bounds__(kThreads, 1)
                          row0 + 15 < args.context;
       // Whether any of these queries sees any of this warp's keys.
       const bool seen = row0 <= i0 + kHalf - 1 + args.above && row0 + 15 >= i0 - args.below;
-      {
-        pin(s[half]);
-        if (seen) {
-          if (!whole) mask(s[half], args, row0, i0, lane);
-          weights(s[half], numbers + half * kHalf, args.scale_log2);
+      pin(s[half]);
+      if (seen) {
+        if (!whole) mask(s[half], args, row0, i0, lane);
+        weights(s[half], numbers + half * kHalf, args.scale_log2);
 #pragma unroll
-          for (int kk = 0; kk < 4; ++kk) pack_columns(a[kk], s[half], kk);
-        } else {
-          clear(a);
-        }
-        begin_sums<KP>(dv, a, dy_at + half * kSecond, pending || half > 0);
+        for (int kk = 0; kk < 4; ++kk) pack_columns(a[kk], s[half], kk);
+      } else {
+        clear(a);
       }
+      begin_sums<KP>(dv, a, dy_at + half * kSecond, pending || half > 0);
       commit_products();
       wait_products<1>();
       if (half == 0 && pending) {  // the dq product is done as well: its registers are needed
         pin(dq);
         store_dq<KP, 0>(dq, maps, args, last, own_sums, columns, warp, lane);
       }
-      {
-        pin(dp[half]);
-        if (seen) {
-          slopes(dp[half], s[half], numbers + kTile + half * kHalf);
+      pin(dp[half]);
+      if (seen) {
+        slopes(dp[half], s[half], numbers + kTile + half * kHalf);
 #pragma unroll
-          for (int kk = 0; kk < 4; ++kk) pack_columns(d[kk], dp[half], kk);
-        } else {
-          clear(d);
-        }
-        begin_sums<KP>(dk, d, q_at + half * kSecond, pending || half > 0);
+        for (int kk = 0; kk < 4; ++kk) pack_columns(d[kk], dp[half], kk);
+      } else {
+        clear(d);
       }
+      begin_sums<KP>(dk, d, q_at + half * kSecond, pending || half > 0);
       commit_products();
       if (half == 0) {
-        begin_scores<KP, (HELD > 0)>(s[1], k, k_rows, q_at + kSecond);
+        begin_scores<KP>(s[1], k_rows, q_at + kSecond);
         commit_products();
-        begin_scores<KP, (HELD > 1)>(dp[1], v, v_rows, dy_at + kSecond);
+        begin_scores<KP>(dp[1], v_rows, dy_at + kSecond);
         commit_products();
       }
 #pragma unroll
@@ -627,7 +604,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         store_matrices((ds_rows ^ (kk << 5)) + half * M::kSlopeHalf, d[kk]);
       }
       if (half == 1) continue;
-      if (next.item < items && next.first_visit(args)) {
+      if (next.inside(args) && next.first_visit(args)) {
         // This warpgroup's dq product read from where y goes.
         asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
         load_fresh<KP>(args, next, base + M::kNumbers + (buffer ^ 1) * 8 * kTile,
@@ -658,10 +635,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     store_dq<KP, 2>(dq_last, maps, args, here, own_sums, columns, warp, lane);
     wait_stores_read<1>();  // of dk and dv
     if (args.columns != nullptr && next.item != here.item) {
-      // All products with this tile are over.
-      store_columns<KP>(args, here, columns,
-                        reinterpret_cast<float*>(memory + (dy - base)),
-                        warp, lane);
+      store_columns<KP>(args, here, columns, reinterpret_cast<float*>(memory + (dy - base)), warp,
+                        lane);
     }
     key_buffer ^= 1;
   }
@@ -696,7 +671,7 @@ void check_launch() {
   }
 }
 
-template <int KP, int HELD>
+template <int KP>
 void launch(FlashArgs args, cudaStream_t stream) {
   AdjointMaps maps;
   if (!make_adjoint_maps(maps, args, KP)) {
@@ -704,27 +679,17 @@ void launch(FlashArgs args, cudaStream_t stream) {
   }
   args.tiles = (args.context + kTile - 1) / kTile;
   args.group = args.heads / args.key_heads;
-  cudaFuncSetAttribute(fused_kernel<KP, HELD>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  cudaFuncSetAttribute(fused_kernel<KP>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        Memory<KP>::kBytes);
   const int blocks = std::min(args.batch * args.key_heads, kFusedBlocks);
-  fused_kernel<KP, HELD><<<blocks, kThreads, Memory<KP>::kBytes, stream>>>(maps, args);
+  fused_kernel<KP><<<blocks, kThreads, Memory<KP>::kBytes, stream>>>(maps, args);
   check_launch();
 }
 
 }  // namespace
 
-void launch_backward_fused(const FlashArgs& given, cudaStream_t stream) {
-  FlashArgs args = given;
-  const int chosen = attention_tuning().backward;
-  args.variant = attention_tuning().variant;
-  if (args.head_size <= 32) {
-    if (chosen == 1) return launch<32, 0>(args, stream);
-    if (chosen == 2) return launch<32, 1>(args, stream);
-    return launch<32, 2>(args, stream);
-  }
-  if (chosen == 2) return launch<64, 1>(args, stream);
-  if (chosen == 3) return launch<64, 2>(args, stream);
-  launch<64, 0>(args, stream);
+void launch_backward_fused(const FlashArgs& args, cudaStream_t stream) {
+  args.head_size <= 32 ? launch<32>(args, stream) : launch<64>(args, stream);
 }
 
 void launch_total_columns(const FlashArgs& args, float* totals, bool add, cudaStream_t stream) {

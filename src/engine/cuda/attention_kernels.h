@@ -37,9 +37,7 @@ bool serves_column_sums(const AttentionShape& shape, bool bf16);
 /// Which kernels the flash paths take; -1: chosen by the shape. For benchmarks.
 struct AttentionTuning {
   int forward = -1;   // 0: large tiles, 1: small tiles, 2: on warpgroup products
-  int backward = -1;  // 0: dq and dkv kernels; the fused kernel (head sizes up to 64) with
-                      // 1: no key operands, 2: k, 3: k and v in registers
-  int variant = 1;    // 1: every other block of keys backwards, 2: keep dq in L2
+  int backward = -1;  // 0: dq and dkv kernels, 1: the fused kernel (head sizes up to 64)
 };
 AttentionTuning& attention_tuning();
 

@@ -35,7 +35,9 @@ struct Described {
   __device__ __forceinline__ operator std::uint64_t() const {
     return (std::uint64_t{(kSwizzle << 30) | kEightRows} << 32) | (units + (1u << 16));
   }
-  __device__ __forceinline__ Described operator+(std::uint32_t more) const { return {units + more}; }
+  __device__ __forceinline__ Described operator+(std::uint32_t more) const {
+    return {units + more};
+  }
 };
 
 /// Describes the tile at an address in shared memory.

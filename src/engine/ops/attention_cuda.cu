@@ -15,8 +15,7 @@ BoundOp bind(const Attention& op, const Context& context) {
 
 namespace {
 
-BoundOp bind_backward(const AttentionBackward& op, const ColumnSums& sums,
-                      const Context& context) {
+BoundOp bind_backward(const AttentionBackward& op, const ColumnSums& sums, const Context& context) {
   const bool bf16 = context.tensor(op.qkv).dtype == DType::bf16;
   context.scratch->reserve(static_cast<std::int64_t>(attention_scratch_bytes(op.shape, bf16)));
   return [=, shape = op.shape, dy = context.address(op.dy), qkv = context.address(op.qkv),
