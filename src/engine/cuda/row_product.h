@@ -1,0 +1,94 @@
+// Products whose tiles hold whole rows and which do the norm's work before the result goes to
+// memory (Hopper, bf16; ops/norm.h has the formulas):
+//
+//   forward    r = stream_scale x + branch_scale (a b^T + bias),  stats and y = norm(r) gain + shift
+//              a [M, K], b [D, K]
+//   backward   dy = a b, then the adjoint of the norm: dx and d_branch of the stream, y again, and
+//              by part the column sums of dy h, of dy and of d_branch
+//              a [M, K], b [K, D]
+//
+// The branch and dy are never written. D <= 256 must be divisible by 16, K by 8. Two forms: a block
+// keeps b in shared memory for good, or streams both operands, b shared by a cluster of blocks.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fathom::engine::cuda {
+
+struct RowSpec {
+  std::int64_t m = 0, d = 0, k = 0;
+  bool backward = false;
+  bool rms = false;
+  bool branch_sums = false;  // backward: also the column sums of d_branch
+
+  std::string name() const;
+};
+
+/// Matrices bf16 where not said otherwise; null where absent.
+struct RowOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  const float* gain = nullptr;   // [D]
+  const float* shift = nullptr;  // [D], the norm's own bias; may be absent
+  float* stats = nullptr;        // [M, 2], written forward
+  float* r = nullptr;            // f32 [M, D], written forward; may lie on x
+  void* y = nullptr;             // written; backward: y again, may be absent
+  float stream_scale = 1, branch_scale = 1;
+  // Forward.
+  const float* x = nullptr;     // f32 [M, D]
+  const float* bias = nullptr;  // [D], of the product; may be absent
+  float epsilon = 0;
+  // Backward; each may be absent.
+  const void* incoming = nullptr;
+  void* dx = nullptr;  // may lie on incoming
+  void* d_branch = nullptr;
+};
+
+/// How a block shares out its work and memory.
+struct RowVariant {
+  int groups = 2;   // warpgroups that multiply, 64 rows each
+  int stages = 4;   // of the ring of operands
+  int cluster = 0;  // blocks that share b as it streams by; 0: b stays
+  /// Streamed: blocks of K that a warpgroup lets pass between two tiles, while it is busy with its
+  /// results and the other multiplies. 0: both do the same at the same time.
+  int skip = 0;
+
+  bool streamed() const { return cluster > 0; }
+  std::string name() const;
+};
+
+/// What a kernel is given.
+struct RowArgs {
+  CUtensorMap a, b;
+  RowOperands given;
+  float* partial;
+  int rows, columns, tiles, rounds, k_blocks, stages, cluster, skip, offset, sums;
+  bool rms;
+};
+
+class RowProduct {
+ public:
+  /// The ways in which this GPU can do it, best guess first; none if it cannot.
+  static std::vector<RowVariant> variants(const RowSpec& spec);
+
+  RowProduct(const RowSpec& spec, const RowOperands& operands, const RowVariant& variant,
+             int multiprocessors);
+
+  /// `partial` is f32 [parts, sums, D], written on the way back.
+  int parts() const { return static_cast<int>(blocks_); }
+  int sums() const { return args_.sums; }
+  void run(float* partial, cudaStream_t stream) const;
+
+ private:
+  RowArgs args_{};
+  void (*kernel_)(RowArgs) = nullptr;
+  unsigned blocks_ = 0, threads_ = 0;
+  int bytes_ = 0;
+};
+
+}  // namespace fathom::engine::cuda

@@ -1,0 +1,9 @@
+#include "engine/cuda/row_product_kernel.cuh"
+
+namespace fathom::engine::cuda::rows {
+
+Kernel backward_kernel_for(int nb, int groups, bool streamed) {
+  return kernel_for<true>(nb, groups, streamed);
+}
+
+}  // namespace fathom::engine::cuda::rows

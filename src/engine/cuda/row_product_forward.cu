@@ -1,0 +1,9 @@
+#include "engine/cuda/row_product_kernel.cuh"
+
+namespace fathom::engine::cuda::rows {
+
+Kernel forward_kernel_for(int nb, int groups, bool streamed) {
+  return kernel_for<false>(nb, groups, streamed);
+}
+
+}  // namespace fathom::engine::cuda::rows
