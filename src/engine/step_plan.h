@@ -68,6 +68,7 @@ class StepPlan {
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const std::vector<TensorId>& parameters() const { return parameters_; }
   const std::vector<ForwardOp>& forward() const { return forward_; }
+  const std::vector<TensorId>& kept() const { return kept_; }
   const std::vector<Op>& program(Program which) const {
     return programs_[static_cast<std::size_t>(which)];
   }

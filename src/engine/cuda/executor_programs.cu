@@ -176,6 +176,57 @@ bool CudaExecutor::bind_activation(std::vector<Op>& ops, std::size_t i, const Co
   return true;
 }
 
+/// A product and the norm next to it as one task; on the way back the weight gradient of the
+/// product stays by itself, and the bias gradient of the product before goes with them. Returns
+/// how many ops are done with, 0 where they stay apart.
+std::size_t CudaExecutor::bind_norm(std::vector<Op>& ops, std::size_t i, const Context& context,
+                                    const Context& aside, TaskList& list) const {
+  const auto after = [&](std::size_t at) {  // weight gradients that were put off do not count
+    for (++at; at < ops.size() && is_bare_weight_gradient(ops[at]);) ++at;
+    return at;
+  };
+  const std::size_t next = after(i);
+  if (next >= ops.size()) return 0;
+  const auto join = [](Footprint first, const Footprint& second) {
+    first.reads.insert(first.reads.end(), second.reads.begin(), second.reads.end());
+    first.writes.insert(first.writes.end(), second.writes.begin(), second.writes.end());
+    return first;
+  };
+  if (const auto* linear = std::get_if<Linear>(&ops[i])) {
+    const auto* norm = std::get_if<Norm>(&ops[next]);
+    BoundOp bound = norm && next == i + 1 ? bind_normed(*linear, *norm, context) : BoundOp{};
+    if (!bound) return 0;
+    list.add(std::move(bound), i, Lane::main, join(footprint(ops[i]), footprint(ops[next])));
+    return 2;
+  }
+  const auto* linear = std::get_if<LinearBackward>(&ops[i]);
+  const auto* norm = std::get_if<NormBackward>(&ops[next]);
+  if (!linear || !norm) return 0;
+  const std::size_t last = after(next);
+  auto* branch = last < ops.size() ? std::get_if<LinearBackward>(&ops[last]) : nullptr;
+  BoundOp bound = bind_normed(*linear, *norm, branch, context);
+  if (!bound) return 0;
+  std::vector<SideWork> side_works;  // they follow the kernel, not the weight gradients before it
+  side_works.swap(list.side_works);
+  const Parts parts = split(ops[i]);
+  for (std::size_t at = i; at < next; ++at) {
+    const Parts own = at == i ? parts : split(ops[at]);
+    if (!own.unhurried) continue;
+    const Lane lane = is_long(*own.unhurried, plan_) ? Lane::main : list.side;
+    list.add(bind(std::get<LinearBackward>(*own.unhurried), lane == Lane::side ? aside : context),
+             at, lane, footprint(*own.unhurried));
+  }
+  list.side_works.swap(side_works);
+  Footprint touched = join(footprint(*parts.rest), footprint(ops[next]));
+  if (branch != nullptr && makes_gradient_of(*norm, *branch)) {
+    touched.writes.push_back(
+        bytes_at(context.address(branch->d_bias), plan_.tensor(branch->d_bias).bytes()));
+    branch->d_bias = {};
+  }
+  list.add(std::move(bound), next, Lane::main, std::move(touched));
+  return next + 1 - i;
+}
+
 CudaExecutor::BoundProgram CudaExecutor::bind_program(Program which, const Context& shared) {
   TaskList list{.side = options_.lanes > 1 ? Lane::side : Lane::main};
   Context context = shared;
@@ -187,6 +238,10 @@ CudaExecutor::BoundProgram CudaExecutor::bind_program(Program which, const Conte
     if (bind_maker(ops, i, context, list)) continue;
     if (bind_activation(ops, i, context, aside, list)) {
       ++i;
+      continue;
+    }
+    if (const std::size_t done = bind_norm(ops, i, context, aside, list)) {
+      i += done - 1;
       continue;
     }
     const auto add = [&](const Op& op, Lane lane) {

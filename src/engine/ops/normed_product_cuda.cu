@@ -1,0 +1,226 @@
+// Linear and the Norm that adds its result to the stream as one kernel, and the adjoint of Norm
+// with the product that makes its incoming gradient (row_product.h). Neither writes what only the
+// other reads: the branch, dy.
+#include "engine/cuda/executor.h"
+#include "engine/cuda/row_product.h"
+
+namespace fathom::engine::cuda {
+namespace {
+
+bool overlap(TensorId a, TensorId b, const Context& context) {
+  if (!a.exists() || !b.exists()) return false;
+  const char* first = static_cast<const char*>(context.address(a));
+  const char* second = static_cast<const char*>(context.address(b));
+  return first < second + context.tensor(b).bytes() && second < first + context.tensor(a).bytes();
+}
+
+bool is_bf16_or_none(TensorId id, const Context& context) {
+  return !id.exists() || context.tensor(id).dtype == DType::bf16;
+}
+
+bool is_only_reader(TensorId id, const Context& context) {
+  for (const TensorId kept : context.plan.kept()) {
+    if (kept == id) return false;
+  }
+  for (int which = 0; which < kProgramCount; ++which) {
+    int readers = 0;
+    for (const Op& op : context.plan.program(static_cast<Program>(which))) {
+      const Uses uses = uses_of(op);
+      readers += static_cast<int>(std::count(uses.reads.begin(), uses.reads.end(), id));
+    }
+    if (readers > 1) return false;
+  }
+  return true;
+}
+
+/// The ops apart, for timing: they run as they are, with memory of their own.
+class Apart {
+ public:
+  explicit Apart(const Context& context) : context_(context) {
+    context_.between = [this] { return between_; };
+    context_.beside = [this](SideWork work) { rest_.push_back(std::move(work.run)); };
+  }
+  template <class... Ops>
+  void bind_all(const Ops&... ops) {
+    (ops_.push_back(bind(ops, context_)), ...);
+    memory_ = Block(between_->bytes());
+    between_->place(memory_.data());
+  }
+  void run(cudaStream_t stream) const {
+    for (const BoundOp& op : ops_) op(stream);
+    for (const BoundOp& op : rest_) op(stream);
+  }
+  bool bound() const { return !ops_.empty(); }
+
+ private:
+  Context context_;
+  std::shared_ptr<Scratch> between_ = std::make_shared<Scratch>();
+  Block memory_;
+  std::vector<BoundOp> ops_, rest_;
+};
+
+struct Sums {
+  float* target[3];  // d_gain, d_bias, the gradient of the branch's bias; or null
+  bool accumulate[3];
+};
+
+/// Sums over the parts of partial [parts, count, width]; blockIdx.y says which of the count.
+__global__ void reduce_kernel(const float* partial, int parts, int count, int width, Sums sums) {
+  __shared__ float shared[32][33];
+  const int which = blockIdx.y, c = static_cast<int>(blockIdx.x) * 32 + threadIdx.x;
+  float* target = sums.target[which];
+  if (target == nullptr) return;
+  float sum = 0;
+  if (c < width) {
+#pragma unroll 5
+    for (int p = threadIdx.y; p < parts; p += 32) sum += partial[(count * p + which) * width + c];
+  }
+  shared[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y != 0 || c >= width) return;
+  for (int y = 1; y < 32; ++y) sum += shared[y][threadIdx.x];
+  target[c] = sums.accumulate[which] ? target[c] + sum : sum;
+}
+
+void reduce(const float* partial, const RowProduct& product, int width, const Sums& sums,
+            cudaStream_t stream) {
+  const dim3 columns(static_cast<unsigned>(blocks_for(width, 32)),
+                     static_cast<unsigned>(product.sums()));
+  reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(partial, product.parts(), product.sums(),
+                                                      width, sums);
+  check_launch("sums of a product");
+}
+
+/// The fused kernel in its best form, or null where the ops apart are faster.
+template <class... Ops>
+std::shared_ptr<RowProduct> fastest(const RowSpec& spec, const RowOperands& operands,
+                                    const Sums& sums, const Context& context, const Ops&... ops) {
+  std::vector<std::string> names{"apart"};
+  std::vector<std::shared_ptr<RowProduct>> products{nullptr};
+  for (const RowVariant& variant : RowProduct::variants(spec)) {
+    names.push_back(variant.name());
+    products.push_back(
+        std::make_shared<RowProduct>(spec, operands, variant, context.multiprocessors));
+  }
+  if (products.size() == 1) return nullptr;
+  Apart apart(context);
+  Block partial;  // what is between has no place yet
+  const std::string key = spec.name() + (spec.backward && operands.y != nullptr ? " y" : "") +
+                          (operands.d_branch != nullptr ? " branch" : "");
+  return products[context.products.pick(key, names, [&](std::size_t i, cudaStream_t stream) {
+    if (i == 0) {
+      if (!apart.bound()) apart.bind_all(ops...);
+      apart.run(stream);
+      return;
+    }
+    const RowProduct& product = *products[i];
+    const std::int64_t bytes = std::int64_t{product.parts()} * product.sums() * spec.d * 4;
+    if (partial.bytes() < bytes) partial = Block(bytes);
+    const auto* memory = reinterpret_cast<float*>(partial.data());
+    product.run(reinterpret_cast<float*>(partial.data()), stream);
+    if (spec.backward) reduce(memory, product, static_cast<int>(spec.d), sums, stream);
+  })];
+}
+
+}  // namespace
+
+BoundOp bind_normed(const Linear& linear, const Norm& norm, const Context& context) {
+  const Tensor& a = context.tensor(linear.x);
+  if (norm.branch != linear.y || !is_only_reader(linear.y, context)) return {};
+  if (a.dtype != DType::bf16 || context.tensor(norm.y).dtype != DType::bf16 ||
+      context.tensor(norm.x).dtype != DType::f32 || !norm.gain.exists()) {
+    return {};
+  }
+  // The ops apart are done with a when the norm begins to write.
+  for (const TensorId written : {norm.r, norm.y, norm.stats}) {
+    if (overlap(written, linear.x, context)) return {};
+  }
+  const RowSpec spec{.m = a.rows,
+                     .d = context.tensor(norm.x).cols,
+                     .k = a.cols,
+                     .rms = norm.kind == NormKind::rms};
+  const RowOperands operands{.a = context.address(linear.x),
+                             .b = context.address(linear.weight),
+                             .gain = context.floats(norm.gain),
+                             .shift = context.floats(norm.bias),
+                             .stats = context.floats(norm.stats),
+                             .r = context.floats(norm.r),
+                             .y = context.address(norm.y),
+                             .stream_scale = norm.stream_scale,
+                             .branch_scale = norm.branch_scale,
+                             .x = context.floats(norm.x),
+                             .bias = context.floats(linear.bias),
+                             .epsilon = norm.epsilon};
+  const auto product = fastest(spec, operands, {}, context, linear, norm);
+  if (!product) return {};
+  return [product](cudaStream_t stream) { product->run(nullptr, stream); };
+}
+
+bool makes_gradient_of(const NormBackward& norm, const LinearBackward& maker) {
+  if (!maker.d_bias.exists()) return false;
+  if (norm.d_branch.exists()) {
+    return norm.d_branch == maker.dy && norm.d_branch_mode == GradMode::overwrite;
+  }
+  return norm.dx == maker.dy && norm.stream_scale == norm.branch_scale;
+}
+
+BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
+                    const LinearBackward* branch, const Context& context) {
+  if (!linear.dx.exists() || norm.dy != linear.dx || !is_only_reader(linear.dx, context)) return {};
+  const bool overwrite = linear.dx_mode == GradMode::overwrite &&
+                         norm.dx_mode == GradMode::overwrite &&
+                         norm.d_branch_mode == GradMode::overwrite;
+  const Tensor& r = context.tensor(norm.r);
+  if (!overwrite || !norm.gain.exists() || r.dtype != DType::f32) return {};
+  for (const TensorId id : {linear.dy, norm.incoming, norm.dx, norm.d_branch, norm.y_again}) {
+    if (!is_bf16_or_none(id, context)) return {};
+  }
+  for (const TensorId written : {norm.dx, norm.d_branch, norm.y_again}) {
+    if (overlap(written, linear.dy, context)) return {};
+  }
+  const bool branch_sums = branch != nullptr && makes_gradient_of(norm, *branch);
+  const RowSpec spec{.m = r.rows,
+                     .d = r.cols,
+                     .k = context.tensor(linear.weight).rows,
+                     .backward = true,
+                     .rms = norm.kind == NormKind::rms,
+                     .branch_sums = branch_sums};
+  const RowOperands operands{.a = context.address(linear.dy),
+                             .b = context.address(linear.weight),
+                             .gain = context.floats(norm.gain),
+                             .shift = context.floats(norm.bias),
+                             .stats = context.floats(norm.stats),
+                             .r = context.floats(norm.r),
+                             .y = context.address(norm.y_again),
+                             .stream_scale = norm.stream_scale,
+                             .branch_scale = norm.branch_scale,
+                             .incoming = context.address(norm.incoming),
+                             .dx = context.address(norm.dx),
+                             .d_branch = context.address(norm.d_branch)};
+  const Sums sums{{context.floats(norm.d_gain), context.floats(norm.d_bias),
+                   branch_sums ? context.floats(branch->d_bias) : nullptr},
+                  {norm.d_gain_mode == GradMode::accumulate,
+                   norm.d_bias_mode == GradMode::accumulate,
+                   branch_sums && branch->d_bias_mode == GradMode::accumulate}};
+  LinearBackward bare = linear;
+  bare.d_weight = bare.d_bias = {};
+  const auto product = fastest(spec, operands, sums, context, bare, norm);
+  if (!product) return {};
+  // Nobody waits for the sums over all rows: they are brought together beside what comes next.
+  const int width = static_cast<int>(r.cols);
+  const auto partial = context.between();
+  partial->reserve(std::int64_t{product->parts()} * product->sums() * width * 4);
+  SideWork reduction{.between = partial};
+  for (float* target : sums.target) {
+    if (target != nullptr) reduction.touched.writes.push_back(bytes_at(target, r.cols * 4));
+  }
+  reduction.run = [=](cudaStream_t stream) {
+    reduce(static_cast<const float*>(partial->data()), *product, width, sums, stream);
+  };
+  context.beside(std::move(reduction));
+  return [=](cudaStream_t stream) {
+    product->run(static_cast<float*>(partial->data()), stream);
+  };
+}
+
+}  // namespace fathom::engine::cuda
