@@ -140,11 +140,11 @@ BoundOp bind_activated(const LinearBackward& down, const ActivationBackward& act
 /// where they do not fuse or are faster apart.
 BoundOp bind_normed(const Linear& linear, const Norm& norm, const Context& context);
 /// The adjoint of a norm with the product that makes its incoming gradient, dx of `linear`, which
-/// is not written. With it the bias gradient of the product `branch` (or null) if
-/// makes_gradient_of: that is, if the norm makes branch's dy. Empty as above.
+/// is not written. With it the bias gradient of the product `branch` (or null) whose dy the norm
+/// makes. Empty as above.
 BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
                     const LinearBackward* branch, const Context& context);
-bool makes_gradient_of(const NormBackward& norm, const LinearBackward& branch);
+bool makes_bias_gradient(const NormBackward& norm, const LinearBackward& branch);
 
 /// sums[period, width] (+)= factor * sums of x's rows n = t mod period, in a fixed order. Where x
 /// lies is asked at launch: it may be in the scratch, of which the sum uses what is behind

@@ -218,7 +218,7 @@ std::size_t CudaExecutor::bind_norm(std::vector<Op>& ops, std::size_t i, const C
   }
   list.side_works.swap(side_works);
   Footprint touched = join(footprint(*parts.rest), footprint(ops[next]));
-  if (branch != nullptr && makes_gradient_of(*norm, *branch)) {
+  if (branch != nullptr && makes_bias_gradient(*norm, *branch)) {
     touched.writes.push_back(
         bytes_at(context.address(branch->d_bias), plan_.tensor(branch->d_bias).bytes()));
     branch->d_bias = {};

@@ -11,34 +11,39 @@ namespace {
 using namespace rows;
 
 constexpr int kSharedLimit = 232448;  // of a block on sm_90
-constexpr int kMostColumns = 256, kLeastStages = 3;
+constexpr int kMostColumns = 256, kLeastChunks = 3;
 
 int blocks_of(std::int64_t size) {
   return static_cast<int>((size + 63) / 64);
 }
 
-CUtensorMap tensor_map(const void* data, int rank, const cuuint64_t* sizes,
-                       const cuuint64_t* strides, const cuuint32_t* box) {
+CUtensorMap tensor_map(const void* data, CUtensorMapDataType type, int rank,
+                       const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box) {
   CUtensorMap map{};
   const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
   const CUresult status = tensor_map_encoder()(
-      &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, static_cast<cuuint32_t>(rank),
-      const_cast<void*>(data), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      &map, type, static_cast<cuuint32_t>(rank), const_cast<void*>(data), sizes, strides, box,
+      steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) throw DeviceError("CUDA: no tensor map for a product");
   return map;
 }
 
-/// bf16 [rows, cols] in tiles of 64 columns (128 bytes, swizzled) and `tile_rows` rows.
-CUtensorMap plain_map(const void* data, std::int64_t rows, std::int64_t cols, int tile_rows) {
+/// [rows, cols] in tiles of 128 bytes of columns (swizzled) and `tile_rows` rows. Whatever is
+/// absent is never asked for.
+CUtensorMap plain_map(const void* data, std::int64_t rows, std::int64_t cols, int tile_rows,
+                      bool f32 = false) {
+  if (data == nullptr) return {};
+  const int size = f32 ? 4 : 2;
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
-  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(cols) * 2};
-  const cuuint32_t box[2] = {64, static_cast<cuuint32_t>(tile_rows)};
-  return tensor_map(data, 2, sizes, strides, box);
+  const cuuint64_t strides[1] = {static_cast<cuuint64_t>(cols * size)};
+  const cuuint32_t box[2] = {static_cast<cuuint32_t>(128 / size),
+                             static_cast<cuuint32_t>(tile_rows)};
+  return tensor_map(data, f32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                    2, sizes, strides, box);
 }
 
-/// The same with the rows of each group of 16 in the order that row_product_forward.cuh wants: row
+/// bf16 with the rows of each group of 16 in the order that row_product_forward.cuh wants: row
 /// 4 q + 2 u + e of the matrix is row 8 u + 2 q + e of the tile.
 CUtensorMap turned_map(const void* data, std::int64_t rows, std::int64_t cols, int tile_rows) {
   const auto row = static_cast<cuuint64_t>(cols) * 2;
@@ -46,7 +51,19 @@ CUtensorMap turned_map(const void* data, std::int64_t rows, std::int64_t cols, i
                                static_cast<cuuint64_t>(rows) / 16};
   const cuuint64_t strides[4] = {row, 4 * row, 2 * row, 16 * row};
   const cuuint32_t box[5] = {64, 2, 4, 2, static_cast<cuuint32_t>(tile_rows / 16)};
-  return tensor_map(data, 5, sizes, strides, box);
+  return tensor_map(data, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 5, sizes, strides, box);
+}
+
+int sums_of(const RowSpec& spec) {
+  return !spec.backward ? 0 : spec.branch_sums ? 3 : 2;
+}
+
+/// Of shared memory, less the rings of chunks.
+int bare_bytes(const RowSpec& spec, const RowVariant& variant) {
+  const int nb = blocks_of(spec.d);
+  return tail_bytes(nb, variant.groups, sums_of(spec)) +
+         (variant.streamed() ? variant.stages * stage_bytes(nb)
+                             : blocks_of(spec.k) * weight_bytes(nb));
 }
 
 Kernel kernel_of(const RowSpec& spec, const RowVariant& variant) {
@@ -77,9 +94,9 @@ std::string RowSpec::name() const {
 }
 
 std::string RowVariant::name() const {
-  return (streamed() ? "streamed by " + std::to_string(cluster) + " skip " + std::to_string(skip)
+  return (streamed() ? "streamed by " + std::to_string(cluster) + " " + std::to_string(stages)
                      : "resident") +
-         " " + std::to_string(groups) + " " + std::to_string(stages);
+         " " + std::to_string(groups) + " " + std::to_string(chunks);
 }
 
 std::vector<RowVariant> RowProduct::variants(const RowSpec& spec) {
@@ -89,22 +106,17 @@ std::vector<RowVariant> RowProduct::variants(const RowSpec& spec) {
   const bool fits =
       spec.k % 8 == 0 && spec.d % 16 == 0 && spec.d <= kMostColumns && spec.m < (1 << 30);
   if (major != 9 || !fits || tensor_map_encoder() == nullptr) return {};
-  const int nb = blocks_of(spec.d), k_blocks = blocks_of(spec.k);
   std::vector<RowVariant> found;
   const auto add = [&](RowVariant variant) {
     if (kernel_of(spec, variant) == nullptr) return;
-    const bool streamed = variant.streamed();
-    const int left = kSharedLimit - shared_bytes(nb, variant.groups, k_blocks, 0, streamed);
-    const int stage = streamed ? stage_bytes(nb, variant.groups, true)
-                               : variant.groups * stage_bytes(nb, variant.groups, false);
-    variant.stages = std::min(kMostStages, left / stage);
-    if (left >= 0 && variant.stages >= kLeastStages) found.push_back(variant);
+    const int left = kSharedLimit - bare_bytes(spec, variant);
+    variant.chunks = std::min(kMostChunks, left / (variant.groups * kChunkBytes));
+    if (left >= 0 && variant.chunks >= kLeastChunks) found.push_back(variant);
   };
   add({.groups = 2});
   add({.groups = 3});
-  for (const int cluster : {2, 4, 1}) {
-    add({.cluster = cluster});
-    add({.cluster = cluster, .skip = k_blocks / 2});
+  for (const int cluster : {2, 4}) {
+    for (const int stages : {3, 2}) add({.cluster = cluster, .stages = stages});
   }
   return found;
 }
@@ -115,20 +127,26 @@ RowProduct::RowProduct(const RowSpec& spec, const RowOperands& operands, const R
   args_.a = plain_map(operands.a, spec.m, spec.k, 64);
   args_.b = spec.backward ? plain_map(operands.b, spec.k, spec.d, kBlock / share)
                           : turned_map(operands.b, spec.d, spec.k, nb * 64 / share);
+  const std::int64_t m = spec.m, d = spec.d;
+  args_.stream = plain_map(spec.backward ? operands.r : operands.x, m, d, 64, true);
+  args_.incoming = plain_map(operands.incoming, m, d, 64);
+  args_.r = plain_map(operands.r, m, d, 64, true);
+  args_.y = plain_map(operands.y, m, d, 64);
+  args_.dx = plain_map(operands.dx, m, d, 64);
+  args_.d_branch = plain_map(operands.d_branch, m, d, 64);
   args_.given = operands;
-  args_.rows = static_cast<int>(spec.m);
-  args_.columns = static_cast<int>(spec.d);
-  args_.tiles = blocks_of(spec.m);
+  args_.rows = static_cast<int>(m);
+  args_.columns = static_cast<int>(d);
+  args_.tiles = blocks_of(m);
   args_.k_blocks = blocks_of(spec.k);
-  args_.stages = variant.stages;
+  args_.chunks = variant.chunks;
   args_.cluster = variant.cluster;
-  args_.skip = variant.skip;
-  args_.offset = variant.skip > 0 ? (args_.k_blocks + variant.skip) / 2 : 0;
-  args_.sums = !spec.backward ? 0 : spec.branch_sums ? 3 : 2;
+  args_.stages = variant.stages;
+  args_.sums = sums_of(spec);
   args_.rms = spec.rms;
   kernel_ = kernel_of(spec, variant);
   threads_ = static_cast<unsigned>(variant.groups + 1) * 128;
-  bytes_ = shared_bytes(nb, variant.groups, args_.k_blocks, variant.stages, variant.streamed());
+  bytes_ = bare_bytes(spec, variant) + variant.groups * variant.chunks * kChunkBytes;
   // A property of the kernel, not of the launch: variants that share a kernel need the most.
   check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedLimit),
         "shared memory of a product");

@@ -43,20 +43,18 @@ struct RowOperands {
   const float* x = nullptr;     // f32 [M, D]
   const float* bias = nullptr;  // [D], of the product; may be absent
   float epsilon = 0;
-  // Backward; each may be absent.
+  // Backward.
   const void* incoming = nullptr;
-  void* dx = nullptr;  // may lie on incoming
-  void* d_branch = nullptr;
+  void* dx = nullptr;        // may lie on incoming
+  void* d_branch = nullptr;  // may be absent
 };
 
 /// How a block shares out its work and memory.
 struct RowVariant {
-  int groups = 2;   // warpgroups that multiply, 64 rows each
-  int stages = 4;   // of the ring of operands
-  int cluster = 0;  // blocks that share b as it streams by; 0: b stays
-  /// Streamed: blocks of K that a warpgroup lets pass between two tiles, while it is busy with its
-  /// results and the other multiplies. 0: both do the same at the same time.
-  int skip = 0;
+  int groups = 2;    // warpgroups that multiply, 64 rows each
+  int chunks = 4;    // of 64 rows x 128 bytes, of a ring of each warpgroup
+  int cluster = 0;   // blocks that share b as it streams by; 0: b stays
+  int stages = 0;    // of the ring of a and b, if they stream
 
   bool streamed() const { return cluster > 0; }
   std::string name() const;
@@ -65,9 +63,11 @@ struct RowVariant {
 /// What a kernel is given.
 struct RowArgs {
   CUtensorMap a, b;
+  CUtensorMap stream, incoming;    // read: x or r; the gradient of r
+  CUtensorMap r, y, dx, d_branch;  // written
   RowOperands given;
   float* partial;
-  int rows, columns, tiles, rounds, k_blocks, stages, cluster, skip, offset, sums;
+  int rows, columns, tiles, rounds, k_blocks, chunks, cluster, stages, sums;
   bool rms;
 };
 

@@ -5,96 +5,109 @@
 // 16). Columns beyond the last hold zeros.
 #pragma once
 
-#include "engine/cuda/device.cuh"
-#include "engine/cuda/row_product.h"
+#include "engine/cuda/row_product_ring.cuh"
 
 namespace fathom::engine::cuda::rows {
 
-__device__ __forceinline__ float quad_sum(float value) {
-  value += __shfl_xor_sync(0xffffffffu, value, 1);
-  return value + __shfl_xor_sync(0xffffffffu, value, 2);
-}
-
-/// `vectors` f32 [3, 64 NB]: gain, shift and the product's bias.
+/// r in the place of the sums, and on its way to memory, 32 columns at a time. Adds up the rows.
+/// The last chunks, two if there are as many, stay held.
 template <int NB>
-__device__ __forceinline__ void finish_forward(const RowArgs& args, float (&c)[8 * NB][4],
-                                               const float* vectors, int tile) {
-  constexpr int kWidth = 64 * NB;
-  const RowOperands& given = args.given;
-  const int lane = threadIdx.x & 31, warp = (threadIdx.x >> 5) & 3, own = (lane & 3) * 4;
-  const int first = tile * 64 + warp * 16 + (lane >> 2);
-  const float width = static_cast<float>(args.columns);
-  const auto vector = [&](int which, int j) {
-    return *reinterpret_cast<const float4*>(vectors + which * kWidth + 16 * j + own);
-  };
-  // r, in the place of the sums: all of x is read before anything is written. 8 packs are on their
-  // way while 8 are used.
-  constexpr int kBatch = 8, kPacks = 8 * NB;
-  const std::int64_t base = static_cast<std::int64_t>(first) * args.columns + own;
-  float4 packs[2][kBatch];
-  const auto fetch = [&](int batch, float4 (&to)[kBatch]) {
+__device__ __forceinline__ void add_stream(const RowArgs& args, Worker& worker,
+                                           float (&c)[8 * NB][4], float (&sum)[2], int tile) {
+  const int lane = worker.lane(), q = lane & 3, row = lane >> 2;
+  const float stream_scale = args.given.stream_scale, branch_scale = args.given.branch_scale;
+  const float* biases = worker.vector(2, 64 * NB) + q * 4;
 #pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      const int half = (batch * kBatch + i) / (4 * NB), j = (batch * kBatch + i) % (4 * NB);
-      to[i] = {0, 0, 0, 0};
-      if (first + half * 8 < args.rows && 16 * j < args.columns) {
-        to[i] = __ldcs(reinterpret_cast<const float4*>(given.x + base + half * 8 * args.columns +
-                                                       16 * j));
+  for (int chunk = 0; chunk < 2 * NB; ++chunk) {
+    if (chunk * 32 >= args.columns) break;
+    const std::uint32_t stage = worker.wait();
+    const std::uint32_t own = stage + worker.warp() * 2048 + row * 128;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int j = chunk * 2 + i;
+      const float4 bias = *reinterpret_cast<const float4*>(biases + j * 16);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        auto& place = worker.shared<float4>(own + half * 1024 + (((i * 4 + q) ^ row) << 4));
+        float* low = c[2 * j] + 2 * half;
+        float* high = c[2 * j + 1] + 2 * half;
+        const float4 x = place;
+        low[0] = stream_scale * x.x + branch_scale * (low[0] + bias.x);
+        low[1] = stream_scale * x.y + branch_scale * (low[1] + bias.y);
+        high[0] = stream_scale * x.z + branch_scale * (high[0] + bias.z);
+        high[1] = stream_scale * x.w + branch_scale * (high[1] + bias.w);
+        place = {low[0], low[1], high[0], high[1]};
+        sum[half] += (low[0] + low[1]) + (high[0] + high[1]);
       }
     }
-  };
-  float sum[2] = {0, 0};
-  fetch(0, packs[0]);
-#pragma unroll
-  for (int batch = 0; batch < kPacks / kBatch; ++batch) {
-    if ((batch + 1) * kBatch < kPacks) fetch(batch + 1, packs[(batch + 1) & 1]);
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      const int half = (batch * kBatch + i) / (4 * NB), j = (batch * kBatch + i) % (4 * NB);
-      const float4 v = packs[batch & 1][i], bias = vector(2, j);
-      float* low = c[2 * j] + 2 * half;
-      float* high = c[2 * j + 1] + 2 * half;
-      low[0] = given.stream_scale * v.x + given.branch_scale * (low[0] + bias.x);
-      low[1] = given.stream_scale * v.y + given.branch_scale * (low[1] + bias.y);
-      high[0] = given.stream_scale * v.z + given.branch_scale * (high[0] + bias.z);
-      high[1] = given.stream_scale * v.w + given.branch_scale * (high[1] + bias.w);
-      sum[half] += (low[0] + low[1]) + (high[0] + high[1]);
-    }
+    worker.send(args.r, chunk * 32, tile, stage);
+    worker.hold();
+    worker.settle<2>();
   }
+}
+
+template <int NB>
+__device__ __forceinline__ void finish_forward(const RowArgs& args, Worker& worker,
+                                               float (&c)[8 * NB][4], int tile) {
+  const int lane = worker.lane(), q = lane & 3, row = lane >> 2;
+  const int first = tile * 64 + worker.warp() * 16 + row;
+  const float width = static_cast<float>(args.columns);
+  float sum[2] = {0, 0};
+  add_stream<NB>(args, worker, c, sum, tile);
+  float mean[2], s[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const int row = first + half * 8;
-    const bool holds = row < args.rows;
-    const float mean = args.rms ? 0 : quad_sum(sum[half]) / width;
+    mean[half] = args.rms ? 0 : quad_sum(sum[half]) / width;
     float square = 0;
 #pragma unroll
     for (int j = 0; j < 4 * NB; ++j) {
-      if (16 * j >= args.columns) continue;
+      if (16 * j >= args.columns) break;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const float value = c[2 * j + (i >> 1)][2 * half + (i & 1)] - mean;
+        const float value = c[2 * j + (i >> 1)][2 * half + (i & 1)] - mean[half];
         square += value * value;
       }
     }
-    const float s = rsqrtf(quad_sum(square) / width + given.epsilon);
-    if (holds && (lane & 3) == 0) {
-      *reinterpret_cast<float2*>(given.stats + 2 * static_cast<std::int64_t>(row)) = {mean, s};
+    s[half] = rsqrtf(quad_sum(square) / width + args.given.epsilon);
+    if (q == 0 && first + half * 8 < args.rows) {
+      *reinterpret_cast<float2*>(args.given.stats + 2 * std::int64_t{first + half * 8}) = {
+          mean[half], s[half]};
     }
-    float* r = given.r + base + half * 8 * args.columns;
-    auto* y = static_cast<__nv_bfloat16*>(given.y) + base + half * 8 * args.columns;
+  }
+  // y leaves from the chunks that are held, in turns, once what they hold is out.
+  const float* gains = worker.vector(0, 64 * NB) + q * 4;
+  const float* shifts = worker.vector(1, 64 * NB) + q * 4;
 #pragma unroll
-    for (int j = 0; j < 4 * NB; ++j) {
-      const float4 gain = vector(0, j), shift = vector(1, j);
-      const float* low = c[2 * j] + 2 * half;
-      const float* high = c[2 * j + 1] + 2 * half;
-      const uint2 packed{pack_bf16((low[0] - mean) * s * gain.x + shift.x,
-                                   (low[1] - mean) * s * gain.y + shift.y),
-                         pack_bf16((high[0] - mean) * s * gain.z + shift.z,
-                                   (high[1] - mean) * s * gain.w + shift.w)};
-      if (!holds || 16 * j >= args.columns) continue;
-      __stcs(reinterpret_cast<float4*>(r + 16 * j), float4{low[0], low[1], high[0], high[1]});
-      *reinterpret_cast<uint2*>(y + 16 * j) = packed;
+  for (int chunk = 0; chunk < NB; ++chunk) {
+    if (chunk * 64 >= args.columns) break;
+    const int turn = worker.held == 2 ? chunk & 1 : 0;
+    const std::uint32_t stage = worker.at.chunk(worker.held_index(turn));
+    const std::uint32_t own = stage + worker.warp() * 2048 + row * 128 + (q & 1) * 8;
+    if (worker.leads()) {
+      if (worker.held == 2) {
+        wait_stores_read<1>();
+      } else {
+        wait_stores_read<0>();
+      }
     }
+    meet(worker.group);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int j = chunk * 4 + i;
+      const float4 gain = *reinterpret_cast<const float4*>(gains + j * 16);
+      const float4 shift = *reinterpret_cast<const float4*>(shifts + j * 16);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float* low = c[2 * j] + 2 * half;
+        const float* high = c[2 * j + 1] + 2 * half;
+        const float m = mean[half], f = s[half];
+        worker.shared<uint2>(own + half * 1024 + (((i * 2 + (q >> 1)) ^ row) << 4)) = {
+            pack_bf16((low[0] - m) * f * gain.x + shift.x, (low[1] - m) * f * gain.y + shift.y),
+            pack_bf16((high[0] - m) * f * gain.z + shift.z,
+                      (high[1] - m) * f * gain.w + shift.w)};
+      }
+    }
+    worker.send(args.y, chunk * 64, tile, stage);
   }
 }
 

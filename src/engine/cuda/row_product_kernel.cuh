@@ -1,111 +1,40 @@
 // The kernels of row_product.h.
 //
 // A warpgroup multiplies tiles of 64 rows x all columns, K in blocks of 64, and then has its rows
-// whole in registers. Tiles in shared memory have rows of 128 bytes in the 128-byte swizzle.
+// whole in registers. What the norm reads and writes passes through a ring of chunks of its own
+// (row_product_ring.cuh), which a warp beside fills.
 //
-// Resident: all of b lies in shared memory; each warpgroup is a worker of its own with a ring of
-// tiles of a, so that one multiplies while another is busy with its results.
+// Resident: all of b lies in shared memory and a comes through the same ring. Each warpgroup is a
+// worker of its own, so that one multiplies while another is busy with its results.
 //
-// Streamed: blocks of K of b pass by in a circle, each with the tiles of a of the warpgroups that
-// use it: a warpgroup takes as many in a row as K has, beginning anywhere, and may let some pass
-// while it is busy. The blocks of a cluster walk in step and each fetches its share of b for all.
-//
-// What the norm reads is asked for when a tile's products begin: it comes to L2 meanwhile.
+// Streamed: a and b come in stages of one block of K that both warpgroups use. The blocks of a
+// cluster walk in step and each fetches its share of b for all.
 #pragma once
 
 #include "engine/cuda/row_product_backward.cuh"
-#include "engine/cuda/row_product_wgmma.cuh"
+#include "engine/cuda/row_product_forward.cuh"
 
 namespace fathom::engine::cuda::rows {
 
-constexpr int kBlock = 64;                    // of K
-constexpr int kChunkBytes = 64 * kBlock * 2;  // 64 x 64 of anything
-constexpr int kMostStages = 8, kMostGroups = 3;
-constexpr int kVectors = 3;
-
-__host__ __device__ constexpr int weight_bytes(int nb) { return nb * kChunkBytes; }  // for a block
-__host__ __device__ constexpr int stage_bytes(int nb, int groups, bool streamed) {
-  return streamed ? weight_bytes(nb) + groups * kChunkBytes : kChunkBytes;
-}
-__host__ __device__ constexpr int tail_bytes(int nb) {
-  return kVectors * nb * 64 * 4 + (2 * kMostGroups * kMostStages + 1) * 8;
-}
-__host__ __device__ constexpr int shared_bytes(int nb, int groups, int k_blocks, int stages,
-                                               bool streamed) {
-  return streamed ? stages * stage_bytes(nb, groups, true) + tail_bytes(nb)
-                  : k_blocks * weight_bytes(nb) + groups * stages * kChunkBytes + tail_bytes(nb);
-}
-
-/// Where a warpgroup's things lie in shared memory.
-struct Workspace {
-  std::uint32_t weights, stages, vectors, weights_full, ring;
-
-  __device__ __forceinline__ std::uint32_t full(int s) const { return ring + s * 8; }
-  __device__ __forceinline__ std::uint32_t empty(int s) const {
-    return ring + (kMostStages + s) * 8;
-  }
-};
-
-template <int NB, int GROUPS, bool kStreamed>
-__device__ __forceinline__ Workspace workspace(const RowArgs& args, std::uint32_t base, int group) {
-  Workspace at;
-  at.weights = base;
-  at.stages = base;
-  if (!kStreamed) at.stages += args.k_blocks * weight_bytes(NB) + group * args.stages * kChunkBytes;
-  at.vectors =
-      base + shared_bytes(NB, GROUPS, args.k_blocks, args.stages, kStreamed) - tail_bytes(NB);
-  at.weights_full = at.vectors + kVectors * NB * 64 * 4;
-  at.ring = at.weights_full + 8 + (kStreamed ? 0 : group * 2 * kMostStages * 8);
-  return at;
-}
-
-/// A place in the ring, and the parity of this time around.
-struct Place {
-  int index = 0;
-  std::uint32_t parity = 0;
-  __device__ __forceinline__ void advance(int size) {
-    if (++index == size) {
-      index = 0;
-      parity ^= 1;
-    }
-  }
-};
-
-/// Whether a warpgroup uses the t-th block of K that streams by.
-__device__ __forceinline__ bool uses(const RowArgs& args, int group, int t) {
-  const int cycle = args.k_blocks + args.skip, since = t - group * args.offset;
-  return since >= 0 && since < args.rounds * cycle && since % cycle < args.k_blocks;
-}
-
-/// Everything the norm will read of a tile, on its way to L2.
-template <bool kBackward>
-__device__ __forceinline__ void announce(const RowArgs& args, int tile) {
-  if (tile >= args.tiles) return;
-  const std::int64_t first = std::int64_t{tile} * 64 * args.columns;
-  const auto size = static_cast<std::uint32_t>(min(64, args.rows - tile * 64) * args.columns);
-  if constexpr (kBackward) {
-    prefetch(args.given.r + first, size * 4);
-    if (args.given.incoming != nullptr) {
-      prefetch(static_cast<const __nv_bfloat16*>(args.given.incoming) + first, size * 2);
-    }
-  } else {
-    prefetch(args.given.x + first, size * 4);
-  }
-}
-
-/// Resident: the tiles of a of one warpgroup.
-template <bool kBackward>
-__device__ __forceinline__ void fetch_tiles(const RowArgs& args, const Workspace& at, int first,
-                                            int step) {
-  Place stage;
+/// The chunks of one warpgroup, in the order in which it uses them.
+template <bool kBackward, bool kStreamed>
+__device__ __forceinline__ void fetch_chunks(const RowArgs& args, const Workspace& at, int first,
+                                             int step) {
+  Place place;
+  const auto fetch = [&](const CUtensorMap& map, int column, int tile) {
+    const std::uint32_t full = at.full(place.index);
+    wait_for(at.empty(place.index), place.parity ^ 1);
+    arrive_expecting(full, kChunkBytes);
+    load_tile(at.chunk(place.index), map, column, tile * 64, full);
+    place.advance(args.chunks);
+  };
   for (int tile = first; tile < args.tiles; tile += step) {
-    for (int kb = 0; kb < args.k_blocks; ++kb) {
-      const std::uint32_t full = at.full(stage.index);
-      wait_for(at.empty(stage.index), stage.parity ^ 1);
-      arrive_expecting(full, kChunkBytes);
-      load_tile(at.stages + stage.index * kChunkBytes, args.a, kb * kBlock, tile * 64, full);
-      stage.advance(args.stages);
-      if (kb == 0) announce<kBackward>(args, tile);
+    if constexpr (!kStreamed) {
+      for (int kb = 0; kb < args.k_blocks; ++kb) fetch(args.a, kb * kBlock, tile);
+    }
+    for (int column = 0; column < args.columns; column += 32) fetch(args.stream, column, tile);
+    if constexpr (kBackward) {
+      for (int column = 0; column < args.columns; column += 64) fetch(args.incoming, column, tile);
     }
   }
 }
@@ -132,7 +61,7 @@ __device__ __forceinline__ void fetch_share(const RowArgs& args, std::uint32_t t
                                             std::uint32_t full) {
   const auto all = static_cast<std::uint16_t>((1 << args.cluster) - 1);
   if constexpr (kBackward) {  // some rows of each tile of 64 columns
-    const int rows = kBlock / args.cluster, first = rank * rows;
+    const int first = rank * (kBlock / args.cluster);
     for (int n = 0; n < NB; ++n) {
       const std::uint32_t place = to + n * kChunkBytes + first * 128;
       if (args.cluster == 1) {
@@ -154,56 +83,52 @@ __device__ __forceinline__ void fetch_share(const RowArgs& args, std::uint32_t t
 /// Streamed: a and b for both warpgroups.
 template <bool kBackward, int NB>
 __device__ __forceinline__ void fetch_stream(const RowArgs& args, const Workspace& at, int rank) {
-  constexpr int kStage = stage_bytes(NB, 2, true);
-  const int cycle = args.k_blocks + args.skip;
-  const int events = args.offset + args.rounds * cycle - args.skip;
-  const auto tile_of = [&](int group, int t) {
-    const int round = (t - group * args.offset) / cycle;
-    return static_cast<int>((blockIdx.x + round * gridDim.x) * 2) + group;
-  };
   Place stage;
-  int kb = 0;
-  for (int t = 0; t < events; ++t) {
-    const std::uint32_t full = at.full(stage.index), to = at.stages + stage.index * kStage;
-    const bool used[2] = {uses(args, 0, t), uses(args, 1, t)};
-    wait_for(at.empty(stage.index), stage.parity ^ 1);
-    arrive_expecting(full, weight_bytes(NB) + (int{used[0]} + int{used[1]}) * kChunkBytes);
-    for (int g = 0; g < 2; ++g) {
-      if (!used[g]) continue;
-      const int tile = tile_of(g, t);
-      load_tile(to + weight_bytes(NB) + g * kChunkBytes, args.a, kb * kBlock, tile * 64, full);
-      if ((t - g * args.offset) % cycle == 0) announce<kBackward>(args, tile);
+  for (int round = 0; round < args.rounds; ++round) {
+    const int tile = static_cast<int>((blockIdx.x + round * gridDim.x) * 2);
+    for (int kb = 0; kb < args.k_blocks; ++kb) {
+      const std::uint32_t full = at.stage_full(stage.index);
+      const std::uint32_t to = at.weights + stage.index * stage_bytes(NB);
+      wait_for(at.stage_empty(stage.index), stage.parity ^ 1);
+      arrive_expecting(full, stage_bytes(NB));
+      for (int g = 0; g < 2; ++g) {
+        load_tile(to + weight_bytes(NB) + g * kChunkBytes, args.a, kb * kBlock, (tile + g) * 64,
+                  full);
+      }
+      fetch_share<kBackward, NB>(args, to, kb, rank, full);
+      stage.advance(args.stages);
     }
-    fetch_share<kBackward, NB>(args, to, kb, rank, full);
-    stage.advance(args.stages);
-    if (++kb == args.k_blocks) kb = 0;
   }
 }
 
-/// The products of one tile: c[64 x 64 NB] over all of K. Streamed, t counts the blocks that have
-/// passed.
+/// The products of one tile: c[64 x 64 NB] over all of K. Chunks of the tile before are settled
+/// beside the first of them.
 template <bool kBackward, int NB, bool kStreamed>
-__device__ __forceinline__ void multiply(const RowArgs& args, const Workspace& at,
-                                         float (&c)[8 * NB][4], Place& stage, int group, int& t) {
-  constexpr int kStage = stage_bytes(NB, 2, kStreamed);
+__device__ __forceinline__ void multiply(const RowArgs& args, Worker& worker, Place& stage,
+                                         float (&c)[8 * NB][4]) {
   constexpr int kStep = kBackward ? 128 : 2;  // 16 of K further, in units of 16 bytes
-  const int lane = threadIdx.x & 31;
+  const Workspace& at = worker.at;
+  const int lane = worker.lane();
+  Place& place = kStreamed ? stage : worker.place;
+  const int size = kStreamed ? args.stages : args.chunks;
   int before = 0;
-  // Who uses a block alone releases it for both.
-  const auto release = [&](int index, int when) {
+  const auto release = [&] {
     if (!kStreamed) {
-      if (lane == 0) arrive(at.empty(index));
+      if (lane == 0) arrive(at.empty(before));
+    } else if (args.cluster == 1) {
+      if (lane == 0) arrive(at.stage_empty(before));
     } else if (lane < args.cluster) {
-      arrive_at(at.empty(index), lane, uses(args, 1 - group, when) ? 1 : 2);
+      arrive_at(at.stage_empty(before), lane);
     }
     __syncwarp();
   };
-  for (int kb = 0; kb < args.k_blocks; ++kb, ++t) {
-    wait_for(at.full(stage.index), stage.parity);
-    const std::uint32_t from = at.stages + stage.index * kStage;
+  for (int kb = 0; kb < args.k_blocks; ++kb) {
+    wait_for(kStreamed ? at.stage_full(place.index) : at.full(place.index), place.parity);
+    const std::uint32_t from = at.weights + place.index * stage_bytes(NB);
     const std::uint32_t weights = kStreamed ? from : at.weights + kb * weight_bytes(NB);
     const std::uint64_t a =
-        flash::describe<128>(kStreamed ? from + weight_bytes(NB) + group * kChunkBytes : from);
+        flash::describe<128>(kStreamed ? from + weight_bytes(NB) + worker.group * kChunkBytes
+                                       : at.chunk(place.index));
     const std::uint64_t b =
         kBackward ? flash::describe_turned<kChunkBytes>(weights) : flash::describe<128>(weights);
     flash::begin_products();
@@ -212,57 +137,54 @@ __device__ __forceinline__ void multiply(const RowArgs& args, const Workspace& a
       multiply_rows<NB, kBackward>(c, a + kk * 2, b + kk * kStep, kb > 0 || kk > 0);
     }
     flash::commit_products();
-    if (kb > 0) {
+    if (kb == 0) {
+      worker.settle<0>();
+      __syncwarp();
+    } else {
       flash::wait_products<1>();
-      release(before, t - 1);
+      release();
     }
-    before = stage.index;
-    stage.advance(args.stages);
+    before = place.index;
+    place.advance(size);
   }
   flash::wait_products<0>();
   flash::pin(c);
-  release(before, t - 1);
-}
-
-template <int THREADS>
-__device__ __forceinline__ void meet_workers() {
-  asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
+  release();
 }
 
 /// What a warpgroup that multiplies does.
 template <bool kBackward, int NB, int GROUPS, bool kStreamed>
-__device__ __forceinline__ void work(const RowArgs& args, const Workspace& at,
-                                     unsigned char* memory, std::uint32_t base, int group) {
-  const float* vectors = reinterpret_cast<const float*>(memory + (at.vectors - base));
+__device__ __forceinline__ void work(const RowArgs& args, Worker& worker) {
+  float* sums = &worker.shared<float>(worker.at.sums);
   Place stage;
-  int t = 0;
-  float c[8 * NB][4];
-  float sums[3][2 * NB] = {};
-  const auto let_pass = [&](int blocks) {
-    t += blocks;
-    for (int i = 0; i < blocks; ++i) stage.advance(args.stages);
-  };
-  if constexpr (kStreamed) {
-    let_pass(group * args.offset);
-  } else {
-    wait_for(at.weights_full, 0);
-  }
+  if constexpr (!kStreamed) wait_for(worker.at.weights_full, 0);
   const int workers = static_cast<int>(gridDim.x) * GROUPS;
-  int tile = static_cast<int>(blockIdx.x) * GROUPS + group;
+  int tile = static_cast<int>(blockIdx.x) * GROUPS + worker.group;
   for (int round = 0; round < args.rounds; ++round, tile += workers) {
     if (!kStreamed && tile >= args.tiles) break;  // the blocks of a cluster stay together
-    multiply<kBackward, NB, kStreamed>(args, at, c, stage, group, t);
+    float2 stats[2] = {{0, 0}, {0, 0}};
     if constexpr (kBackward) {
-      finish_backward<NB>(args, c, sums, vectors, tile);
-    } else {
-      finish_forward<NB>(args, c, vectors, tile);
+      const int row = tile * 64 + worker.warp() * 16 + (worker.lane() >> 2);
+      const auto* from = reinterpret_cast<const float2*>(args.given.stats);
+      if (row < args.rows) stats[0] = from[row];
+      if (row + 8 < args.rows) stats[1] = from[row + 8];
     }
-    if (kStreamed) let_pass(args.skip);
+    float c[8 * NB][4];
+    multiply<kBackward, NB, kStreamed>(args, worker, stage, c);
+    if (tile >= args.tiles) continue;
+    if constexpr (kBackward) {
+      float* own = sums + (threadIdx.x >> 5) * args.sums * 64 * NB;
+      finish_backward<NB>(args, worker, c, stats, own, tile);
+    } else {
+      finish_forward<NB>(args, worker, c, tile);
+    }
   }
   if constexpr (kBackward) {
-    put_sums<NB, GROUPS * 4>(args, sums, reinterpret_cast<float*>(memory),
-                             [] { meet_workers<GROUPS * 128>(); });
+    meet_workers<GROUPS * 128>();
+    put_sums<NB, GROUPS * 4>(args, sums);
   }
+  if (worker.leads()) wait_stores_read<0>();
+  __syncwarp();
 }
 
 template <bool kBackward, int NB, int GROUPS, bool kStreamed>
@@ -274,25 +196,35 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
   extern __shared__ __align__(1024) unsigned char memory[];
   const std::uint32_t base = flash::shared_address(memory);
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-  const bool fetches = warp >= GROUPS * 4;
-  const int group = fetches ? warp - GROUPS * 4 : warp >> 2;
+  const bool fetches = warp >= GROUPS * 4;  // one for each warpgroup, and one for the stream
+  const int group = fetches ? min(warp - GROUPS * 4, GROUPS - 1) : warp >> 2;
   const Workspace at = workspace<NB, GROUPS, kStreamed>(args, base, group);
 
-  if (fetches && lane == 0 && group < (kStreamed ? 1 : GROUPS)) {
-    for (int s = 0; s < args.stages; ++s) {
-      make_barrier(at.full(s), 1);
-      make_barrier(at.empty(s), kStreamed ? 8 * args.cluster : 4);
+  if (fetches && lane == 0 && warp < GROUPS * 5) {
+    for (int i = 0; i < args.chunks; ++i) {
+      make_barrier(at.full(i), 1);
+      make_barrier(at.empty(i), 4);
     }
-    if (group == 0) make_barrier(at.weights_full, 1);
+    if (group == 0) {
+      make_barrier(at.weights_full, 1);
+      for (int s = 0; s < args.stages; ++s) {
+        make_barrier(at.stage_full(s), 1);
+        make_barrier(at.stage_empty(s), 8 * args.cluster);
+      }
+    }
     publish_barriers();
   }
-  float* vectors = reinterpret_cast<float*>(memory + (at.vectors - base));
+  auto* vectors = &shared_at<float>(memory, base, at.vectors);
   for (int i = threadIdx.x; i < kVectors * kWidth; i += blockDim.x) {
     const float* from = i < kWidth       ? args.given.gain
                         : i < 2 * kWidth ? args.given.shift
                                          : args.given.bias;
     const int column = i % kWidth;
     vectors[i] = from != nullptr && column < args.columns ? from[column] : 0.0f;
+  }
+  if constexpr (kBackward) {
+    auto* sums = &shared_at<float>(memory, base, at.sums);
+    for (int i = threadIdx.x; i < GROUPS * 4 * args.sums * kWidth; i += blockDim.x) sums[i] = 0;
   }
   __syncthreads();
   if (kStreamed && args.cluster > 1) meet_cluster();
@@ -304,13 +236,14 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
     } else {
       asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
     }
-    if (lane == 0 && group < (kStreamed ? 1 : GROUPS)) {
-      if constexpr (kStreamed) {
+    if (lane == 0) {
+      if (warp < GROUPS * 5) {
+        if (!kStreamed && group == 0) fetch_weights<kBackward, NB>(args, at);
+        fetch_chunks<kBackward, kStreamed>(args, at,
+                                           static_cast<int>(blockIdx.x) * GROUPS + group,
+                                           static_cast<int>(gridDim.x) * GROUPS);
+      } else if (kStreamed && warp == GROUPS * 5) {
         fetch_stream<kBackward, NB>(args, at, args.cluster > 1 ? rank_in_cluster() : 0);
-      } else {
-        if (group == 0) fetch_weights<kBackward, NB>(args, at);
-        fetch_tiles<kBackward>(args, at, static_cast<int>(blockIdx.x) * GROUPS + group,
-                               static_cast<int>(gridDim.x) * GROUPS);
       }
     }
     __syncwarp();
@@ -320,7 +253,8 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
     } else {
       asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
     }
-    work<kBackward, NB, GROUPS, kStreamed>(args, at, memory, base, group);
+    Worker worker{at, memory, base, group, args.chunks};
+    work<kBackward, NB, GROUPS, kStreamed>(args, worker);
   }
   // Others may still announce to this block's barriers that they are done with a stage.
   if (kStreamed && args.cluster > 1) meet_cluster();

@@ -98,13 +98,18 @@ __device__ __forceinline__ void share_tile(std::uint32_t to, const CUtensorMap& 
       : "memory");
 }
 
-/// Arrives `count` times at the barrier that block `rank` of the cluster has at this place.
-__device__ __forceinline__ void arrive_at(std::uint32_t barrier, int rank, int count) {
+__device__ __forceinline__ void arrive_times(std::uint32_t barrier, int count) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(count)
+               : "memory");
+}
+
+/// Arrives at the barrier that block `rank` of the cluster has at this place.
+__device__ __forceinline__ void arrive_at(std::uint32_t barrier, int rank) {
   asm volatile(
       "{\n.reg .b32 there;\n"
       "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there], %2;\n}" ::"r"(barrier),
-      "r"(rank), "r"(count)
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier),
+      "r"(rank)
       : "memory");
 }
 
@@ -117,11 +122,6 @@ __device__ __forceinline__ int rank_in_cluster() {
   std::uint32_t rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return static_cast<int>(rank);
-}
-
-/// Asks for memory that will be read soon: from DRAM to L2. Bytes in 16.
-__device__ __forceinline__ void prefetch(const void* from, std::uint32_t bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
 }
 
 }  // namespace fathom::engine::cuda::rows

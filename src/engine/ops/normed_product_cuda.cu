@@ -156,12 +156,10 @@ BoundOp bind_normed(const Linear& linear, const Norm& norm, const Context& conte
   return [product](cudaStream_t stream) { product->run(nullptr, stream); };
 }
 
-bool makes_gradient_of(const NormBackward& norm, const LinearBackward& maker) {
-  if (!maker.d_bias.exists()) return false;
-  if (norm.d_branch.exists()) {
-    return norm.d_branch == maker.dy && norm.d_branch_mode == GradMode::overwrite;
-  }
-  return norm.dx == maker.dy && norm.stream_scale == norm.branch_scale;
+bool makes_bias_gradient(const NormBackward& norm, const LinearBackward& branch) {
+  if (!branch.d_bias.exists()) return false;
+  if (norm.d_branch == branch.dy) return norm.d_branch_mode == GradMode::overwrite;
+  return norm.shares_gradient(branch.dy);
 }
 
 BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
@@ -172,13 +170,14 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
                          norm.d_branch_mode == GradMode::overwrite;
   const Tensor& r = context.tensor(norm.r);
   if (!overwrite || !norm.gain.exists() || r.dtype != DType::f32) return {};
+  if (!norm.incoming.exists() || !norm.dx.exists()) return {};
   for (const TensorId id : {linear.dy, norm.incoming, norm.dx, norm.d_branch, norm.y_again}) {
     if (!is_bf16_or_none(id, context)) return {};
   }
   for (const TensorId written : {norm.dx, norm.d_branch, norm.y_again}) {
     if (overlap(written, linear.dy, context)) return {};
   }
-  const bool branch_sums = branch != nullptr && makes_gradient_of(norm, *branch);
+  const bool branch_sums = branch != nullptr && makes_bias_gradient(norm, *branch);
   const RowSpec spec{.m = r.rows,
                      .d = r.cols,
                      .k = context.tensor(linear.weight).rows,

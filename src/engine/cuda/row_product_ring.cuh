@@ -1,0 +1,161 @@
+// Shared memory of the kernels of row_product.h: where things lie, and the ring of chunks through
+// which the norm's operands come and go.
+//
+// A chunk is 64 rows of 128 bytes in the 128-byte swizzle: 64 columns of bf16 or 32 of f32. The 16
+// rows of a warp are 2048 bytes of it, whatever is in it: a warp may put results in the place of
+// what it alone has read. From there the copy engine takes them; a chunk is given back when that
+// is done.
+#pragma once
+
+#include "engine/cuda/attention_flash.cuh"
+#include "engine/cuda/bulk_copy.cuh"
+#include "engine/cuda/device.cuh"
+#include "engine/cuda/row_product.h"
+#include "engine/cuda/row_product_wgmma.cuh"
+
+namespace fathom::engine::cuda::rows {
+
+constexpr int kBlock = 64;                    // of K
+constexpr int kChunkBytes = 64 * kBlock * 2;  // 64 x 64 of bf16, 64 x 32 of f32
+constexpr int kMostChunks = 8, kMostStages = 4, kMostGroups = 3;
+constexpr int kVectors = 3;  // gain, shift, bias of the product
+constexpr int kBarriers = 2 * kMostGroups * kMostChunks + 2 * kMostStages + 1;
+
+__host__ __device__ constexpr int weight_bytes(int nb) { return nb * kChunkBytes; }  // for a block
+__host__ __device__ constexpr int stage_bytes(int nb) {  // b and two chunks of a
+  return weight_bytes(nb) + 2 * kChunkBytes;
+}
+/// Vectors, column sums of the warps (on the way back), barriers.
+__host__ __device__ constexpr int tail_bytes(int nb, int groups, int sums) {
+  return (kVectors + groups * 4 * sums) * nb * 64 * 4 + kBarriers * 8;
+}
+
+/// A place in a ring, and the parity of this time around.
+struct Place {
+  int index = 0;
+  std::uint32_t parity = 0;
+  __device__ __forceinline__ void advance(int size) {
+    if (++index == size) {
+      index = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+/// Where a warpgroup's things lie in shared memory.
+struct Workspace {
+  std::uint32_t weights;  // all of b, or the stages of the stream
+  std::uint32_t chunks, vectors, sums, weights_full, ring, stream;
+
+  __device__ __forceinline__ std::uint32_t chunk(int i) const { return chunks + i * kChunkBytes; }
+  __device__ __forceinline__ std::uint32_t full(int i) const { return ring + i * 8; }
+  __device__ __forceinline__ std::uint32_t empty(int i) const {
+    return ring + (kMostChunks + i) * 8;
+  }
+  __device__ __forceinline__ std::uint32_t stage_full(int s) const { return stream + s * 8; }
+  __device__ __forceinline__ std::uint32_t stage_empty(int s) const {
+    return stream + (kMostStages + s) * 8;
+  }
+};
+
+template <int NB, int GROUPS, bool kStreamed>
+__device__ __forceinline__ Workspace workspace(const RowArgs& args, std::uint32_t base, int group) {
+  Workspace at;
+  at.weights = base;
+  const std::uint32_t rings =
+      base + (kStreamed ? args.stages * stage_bytes(NB) : args.k_blocks * weight_bytes(NB));
+  at.chunks = rings + group * args.chunks * kChunkBytes;
+  at.vectors = rings + GROUPS * args.chunks * kChunkBytes;
+  at.sums = at.vectors + kVectors * NB * 64 * 4;
+  at.weights_full = at.sums + GROUPS * 4 * args.sums * NB * 64 * 4;
+  at.stream = at.weights_full + 8;
+  at.ring = at.stream + 2 * kMostStages * 8 + group * 2 * kMostChunks * 8;
+  return at;
+}
+
+/// All threads of a warpgroup.
+__device__ __forceinline__ void meet(int group) {
+  asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+}
+
+/// All threads that multiply.
+template <int THREADS>
+__device__ __forceinline__ void meet_workers() {
+  asm volatile("bar.sync %0, %1;" ::"n"(kMostGroups + 1), "n"(THREADS) : "memory");
+}
+
+/// Sums over the four lanes that share a row.
+__device__ __forceinline__ float quad_sum(float value) {
+  value += __shfl_xor_sync(0xffffffffu, value, 1);
+  return value + __shfl_xor_sync(0xffffffffu, value, 2);
+}
+
+template <class T>
+__device__ __forceinline__ T& shared_at(unsigned char* memory, std::uint32_t base,
+                                        std::uint32_t address) {
+  return *reinterpret_cast<T*>(memory + (address - base));
+}
+
+/// What a warpgroup works with.
+struct Worker {
+  Workspace at;
+  unsigned char* memory;
+  std::uint32_t base;
+  int group;
+  int chunks;               // of the ring
+  Place place;              // of the next chunk
+  int held = 0;             // chunks whose results may be on their way out
+  std::uint32_t queue = 0;  // their places, 4 bits each, the oldest lowest
+
+  __device__ __forceinline__ bool leads() const { return threadIdx.x % 128 == 0; }
+  __device__ __forceinline__ int lane() const { return threadIdx.x & 31; }
+  __device__ __forceinline__ int warp() const { return (threadIdx.x >> 5) & 3; }
+  template <class T>
+  __device__ __forceinline__ T& shared(std::uint32_t address) const {
+    return shared_at<T>(memory, base, address);
+  }
+  __device__ __forceinline__ const float* vector(int which, int width) const {
+    return reinterpret_cast<const float*>(memory + (at.vectors - base)) + which * width;
+  }
+  /// The next chunk, once it is there.
+  __device__ __forceinline__ std::uint32_t wait() const {
+    wait_for(at.full(place.index), place.parity);
+    return at.chunk(place.index);
+  }
+  /// The i-th of the held chunks, the oldest first.
+  __device__ __forceinline__ int held_index(int i) const {
+    return static_cast<int>(queue >> (4 * i)) & 15;
+  }
+  /// Done with the next chunk: nothing is on its way out of it.
+  __device__ __forceinline__ void give_back() {
+    __syncwarp();
+    if (lane() == 0) arrive(at.empty(place.index));
+    place.advance(chunks);
+  }
+  /// Done with the next chunk but for what the leader sends on its way.
+  __device__ __forceinline__ void hold() {
+    queue |= static_cast<std::uint32_t>(place.index) << (4 * held++);
+    place.advance(chunks);
+  }
+  /// Gives back held chunks but for the last LEFT, whose results may still be read.
+  template <int LEFT>
+  __device__ __forceinline__ void settle() {
+    if (held <= LEFT) return;
+    if (leads()) wait_stores_read<LEFT>();
+    for (; held > LEFT; --held, queue >>= 4) {
+      if (leads()) arrive_times(at.empty(held_index(0)), 4);
+    }
+  }
+  /// What all warps have written at `from` goes out.
+  __device__ __forceinline__ void send(const CUtensorMap& map, int column, int tile,
+                                       std::uint32_t from) const {
+    flash::publish_shared();
+    meet(group);
+    if (leads()) {
+      store_tile(map, column, tile * 64, from);
+      commit_stores();
+    }
+  }
+};
+
+}  // namespace fathom::engine::cuda::rows
