@@ -3,7 +3,7 @@
 //
 //   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr \
 //     -DFMT_HEADER_ONLY -Isrc bench/cuda_row_products.cu src/engine/cuda/row_product*.cu \
-//     src/engine/cuda/{product.cpp,bulk_copy.cu} src/engine/ops/norm_cuda.cu \
+//     src/engine/cuda/{product.cpp,bulk_copy.cu} src/engine/ops/norm{,_backward}_cuda.cu \
 //     build/release/src/engine/libfathom_engine.a build/release/src/core/libfathom_core.a
 //     -lcublasLt -o cuda_row_products
 //   ./cuda_row_products check [forward | backward] [resident | streamed]
@@ -146,7 +146,7 @@ struct Case {
   RowSpec spec;
   float stream_scale = 1, branch_scale = 1;
   bool in_place = true;  // forward: r on x; backward: dx on incoming
-  bool rest = true;      // biases; backward: d_branch and y again as well
+  bool rest = true;      // biases; backward: d_branch as well
 };
 
 /// Every variant of one shape. Returns how many are wrong.
@@ -166,7 +166,7 @@ int check_case(const Case& each, const std::string& kind, int multiprocessors) {
       right[j * k + i] = value_of(spec.backward ? b[i * d + j] : b[j * k + i]);
     }
   }
-  // Forward: r, y, stats. Backward: dx, d_branch, y again; x is r, its statistics are true ones.
+  // Forward: r, y, stats. Backward: dx, d_branch; x is r, its statistics are true ones.
   std::vector<double> r(static_cast<std::size_t>(m * d)), y(r.size()), dx(r.size()),
       branch(r.size()), stats(static_cast<std::size_t>(2 * m)), dy(r.size()), dyh(r.size());
   std::vector<float> given_stats(stats.size());
@@ -225,35 +225,33 @@ int check_case(const Case& each, const std::string& kind, int multiprocessors) {
     RowOperands operands{.a = a_memory.data,
                          .b = b_memory.data,
                          .gain = gain_memory.data,
-                         .shift = each.rest ? shift_memory.data : nullptr,
                          .stats = stats_memory.data,
                          .r = each.in_place || spec.backward ? x_memory.data : r_memory.data,
-                         .y = y_memory.data,
                          .stream_scale = each.stream_scale,
                          .branch_scale = each.branch_scale,
                          .x = x_memory.data,
+                         .shift = each.rest ? shift_memory.data : nullptr,
                          .bias = each.rest ? bias_memory.data : nullptr,
+                         .y = y_memory.data,
                          .epsilon = kEpsilon};
     if (spec.backward) {
       stats_memory.write(given_stats);
       operands.incoming = incoming_memory.data;
       operands.dx = each.in_place ? incoming_memory.data : dx_memory.data;
       if (each.rest) operands.d_branch = branch_memory.data;
-      if (!each.rest) operands.y = nullptr;
     }
     const RowProduct product(spec, operands, variant, multiprocessors);
     Floats partial(std::max<std::int64_t>(1, product.parts() * product.sums() * d));
     product.run(partial.data, nullptr);
     check(cudaDeviceSynchronize(), "row product");
     bool values = true;
-    std::vector<Bits> halves[3];
+    std::vector<Bits> halves[2];
     if (spec.backward) {
       Halves& out = operands.dx == dx_memory.data ? dx_memory : incoming_memory;
-      values &= compare("dx", halves[0] = out.read(), dx, d, 0.004, 1e-4);
+      values &= compare("dx", halves[0] = out.read(), dx, d, 0.004, 1e-3);
       if (operands.d_branch) {
-        values &= compare("d_branch", halves[1] = branch_memory.read(), branch, d, 0.004, 1e-4);
+        values &= compare("d_branch", halves[1] = branch_memory.read(), branch, d, 0.004, 1e-3);
       }
-      if (operands.y) values &= compare("y", halves[2] = y_memory.read(), y, d, 0.004, 1e-4);
       const auto parts = partial.read();
       std::vector<float> total(static_cast<std::size_t>(product.sums() * d));
       for (std::size_t i = 0; i < parts.size(); ++i) total[i % total.size()] += parts[i];
@@ -335,7 +333,7 @@ double time_call(cudaStream_t stream, const Call& call) {
   return milliseconds * 1e3 / repeats;
 }
 
-void time_shape(std::int64_t d, std::int64_t k, bool backward, bool again, Products& products,
+void time_shape(std::int64_t d, std::int64_t k, bool backward, Products& products,
                 int multiprocessors, cudaStream_t stream) {
   constexpr std::int64_t kPattern = 1 << 20;
   Halves a(kTokens * k), weight(d * k), branch(kTokens * d), y(kTokens * d), gradient(kTokens * d);
@@ -376,10 +374,8 @@ void time_shape(std::int64_t d, std::int64_t k, bool backward, bool again, Produ
   BoundOp norm;
   if (backward) {
     NormBackward op{.dy = branch_id, .incoming = d_id, .r = x_id, .stats = stats_id, .gain = v_id};
-    op.bias = again ? v_id : TensorId{};
     op.dx = d_id;
     op.d_gain = v_id;
-    op.y_again = again ? y_id : TensorId{};
     norm = bind(op, context);
   } else {
     norm = bind(Norm{.x = x_id, .branch = branch_id, .gain = v_id, .bias = v_id, .r = x_id,
@@ -398,21 +394,21 @@ void time_shape(std::int64_t d, std::int64_t k, bool backward, bool again, Produ
     product->run(operands, stream);
     norm(stream);
   });
-  const double bytes = static_cast<double>(kTokens * (2 * k + d * (backward ? 8 + 2 * again : 10)));
-  std::printf("%s width %ld, K %ld%s: product %.1f, norm %.1f, both %.1f us; floor %.1f us\n",
+  const double bytes = static_cast<double>(kTokens * (2 * k + d * (backward ? 8 : 10)));
+  std::printf("%s width %ld, K %ld: product %.1f, norm %.1f, both %.1f us; floor %.1f us\n",
               backward ? "backward" : "forward", static_cast<long>(d), static_cast<long>(k),
-              again ? ", y again" : "", bare, alone, both, bytes / 4.2e6);
+              bare, alone, both, bytes / 4.2e6);
   const RowSpec row_spec{kTokens, d, k, backward, false, false};
   const RowOperands row_operands{.a = a.data,
                                  .b = weight.data,
                                  .gain = vectors.data,
-                                 .shift = vectors.data,
                                  .stats = stats.data,
                                  .r = stream_memory.data,
-                                 .y = backward && !again ? nullptr : y.data,
                                  .branch_scale = 0.01f,
                                  .x = stream_memory.data,
+                                 .shift = vectors.data,
                                  .bias = vectors.data,
+                                 .y = y.data,
                                  .epsilon = kEpsilon,
                                  .incoming = gradient.data,
                                  .dx = gradient.data};
@@ -446,11 +442,10 @@ int main(int argc, char** argv) {
       continue;
     }
     const std::int64_t d = std::atoll(argv[i]);
-    time_shape(d, d, false, false, products, multiprocessors, stream);
-    time_shape(d, 4 * d, false, false, products, multiprocessors, stream);
-    time_shape(d, 4 * d, true, true, products, multiprocessors, stream);
-    time_shape(d, 3 * d, true, true, products, multiprocessors, stream);
-    time_shape(d, 3 * d, true, false, products, multiprocessors, stream);
+    time_shape(d, d, false, products, multiprocessors, stream);
+    time_shape(d, 4 * d, false, products, multiprocessors, stream);
+    time_shape(d, 4 * d, true, products, multiprocessors, stream);
+    time_shape(d, 3 * d, true, products, multiprocessors, stream);
   }
   return 0;
 }

@@ -3,8 +3,8 @@
 //
 //   forward    r = stream_scale x + branch_scale (a b^T + bias),  stats and y = norm(r) gain + shift
 //              a [M, K], b [D, K]
-//   backward   dy = a b, then the adjoint of the norm: dx and d_branch of the stream, y again, and
-//              by part the column sums of dy h, of dy and of d_branch
+//   backward   dy = a b, then the adjoint of the norm: dx and d_branch of the stream, and by part
+//              the column sums of dy h, of dy and of d_branch
 //              a [M, K], b [K, D]
 //
 // The branch and dy are never written. D <= 256 must be divisible by 16, K by 8. Two forms: a block
@@ -34,14 +34,14 @@ struct RowOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   const float* gain = nullptr;   // [D]
-  const float* shift = nullptr;  // [D], the norm's own bias; may be absent
   float* stats = nullptr;        // [M, 2], written forward
   float* r = nullptr;            // f32 [M, D], written forward; may lie on x
-  void* y = nullptr;             // written; backward: y again, may be absent
   float stream_scale = 1, branch_scale = 1;
   // Forward.
   const float* x = nullptr;     // f32 [M, D]
+  const float* shift = nullptr;  // [D], the norm's own bias; may be absent
   const float* bias = nullptr;  // [D], of the product; may be absent
+  void* y = nullptr;
   float epsilon = 0;
   // Backward.
   const void* incoming = nullptr;
@@ -51,10 +51,12 @@ struct RowOperands {
 
 /// How a block shares out its work and memory.
 struct RowVariant {
-  int groups = 2;    // warpgroups that multiply, 64 rows each
-  int chunks = 4;    // of 64 rows x 128 bytes, of a ring of each warpgroup
-  int cluster = 0;   // blocks that share b as it streams by; 0: b stays
-  int stages = 0;    // of the ring of a and b, if they stream
+  int chunks = 0;   // of 64 rows x 128 bytes, in the ring of each of the two warpgroups
+  int cluster = 0;  // blocks that share b as it streams by; 0: b stays
+  // Streamed: stages of the ring of a and b; blocks of K in them; whether what the norm reads is
+  // asked for while the products go on.
+  int stages = 0, span = 0;
+  bool ahead = false;
 
   bool streamed() const { return cluster > 0; }
   std::string name() const;
@@ -68,7 +70,7 @@ struct RowArgs {
   RowOperands given;
   float* partial;
   int rows, columns, tiles, rounds, k_blocks, chunks, cluster, stages, sums;
-  bool rms;
+  bool rms, ahead;
 };
 
 class RowProduct {

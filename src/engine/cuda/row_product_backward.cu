@@ -2,8 +2,8 @@
 
 namespace fathom::engine::cuda::rows {
 
-Kernel backward_kernel_for(int nb, int groups, bool streamed) {
-  return kernel_for<true>(nb, groups, streamed);
+Kernel backward_kernel_for(int nb, int span) {
+  return kernel_for<true>(nb, span);
 }
 
 }  // namespace fathom::engine::cuda::rows

@@ -62,80 +62,44 @@ __device__ __forceinline__ void pack_squares(std::uint32_t (&r)[4], const float 
   for (int i = 0; i < 4; ++i) r[i] = pack_bf16(v[i >> 1][(i & 1) * 2], v[i >> 1][(i & 1) * 2 + 1]);
 }
 
-/// From r: h, y again if asked for, sums over columns (dy h, dy) and rows (g, g h), where dy
-/// becomes g = dy gain.
+/// From r: h, and the sums over columns (dy h, dy) and rows (g, g h), where dy becomes g = dy gain.
 template <int NB>
 __device__ __forceinline__ void normalise(const RowArgs& args, Worker& worker,
                                           float (&c)[8 * NB][4], Normalised<NB>& kept,
-                                          const float2 (&stats)[2], float2 (&sum)[2], float* sums,
-                                          int tile) {
-  constexpr int kWidth = 64 * NB;
+                                          const float2 (&stats)[2], float2 (&sum)[2], float* sums) {
   const int lane = worker.lane(), q = lane & 3, row = lane >> 2;
-  const bool again = args.given.y != nullptr;
-  const float* gains = worker.vector(0, kWidth) + q * 2;
-  const float* shifts = worker.vector(1, kWidth) + q * 2;
-  std::uint32_t results = 0;  // where y is put: the first of two chunks of r
+  const float* gains = worker.vector(0, 64 * NB) + q * 2;
 #pragma unroll
   for (int chunk = 0; chunk < 2 * NB; ++chunk) {
     if (chunk * 32 >= args.columns) break;
-    const bool last = chunk % 2 == 1 || (chunk + 1) * 32 >= args.columns;
-    const std::uint32_t stage = worker.wait();
-    const std::uint32_t own = stage + worker.warp() * 2048 + row * 128 + (q & 1) * 8;
-    float2 r[4][2];
-#pragma unroll
-    for (int n = 0; n < 4; ++n) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        r[n][half] =
-            worker.shared<float2>(own + half * 1024 + (((n * 2 + (q >> 1)) ^ row) << 4));
-      }
-    }
-    if (chunk % 2 == 0 && again) {
-      worker.settle<0>();
-      results = stage;
-      worker.hold();
-    } else {
-      worker.give_back();
-    }
-    __syncwarp();
+    const std::uint32_t own = worker.wait() + worker.warp() * 2048 + row * 128 + (q & 1) * 8;
     float dyh[8], dy[8];
 #pragma unroll
-    for (int p = 0; p < 2; ++p) {
-      float y[2][4];
+    for (int i = 0; i < 4; ++i) {
+      const int n = chunk * 4 + i;
+      const float2 gain = *reinterpret_cast<const float2*>(gains + n * 8);
+      dyh[2 * i] = dyh[2 * i + 1] = dy[2 * i] = dy[2 * i + 1] = 0;
 #pragma unroll
-      for (int u = 0; u < 2; ++u) {
-        const int local = 2 * p + u, n = chunk * 4 + local;
-        const float2 gain = *reinterpret_cast<const float2*>(gains + n * 8);
-        const float2 shift = *reinterpret_cast<const float2*>(shifts + n * 8);
-        dyh[2 * local] = dyh[2 * local + 1] = dy[2 * local] = dy[2 * local + 1] = 0;
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float2 h{(r[local][half].x - stats[half].x) * stats[half].y,
-                         (r[local][half].y - stats[half].x) * stats[half].y};
-          kept.put(n, half, h);
-          y[u][2 * half] = h.x * gain.x + shift.x;
-          y[u][2 * half + 1] = h.y * gain.y + shift.y;
-          float* g = c[n] + 2 * half;
-          dyh[2 * local] += g[0] * h.x;
-          dyh[2 * local + 1] += g[1] * h.y;
-          dy[2 * local] += g[0];
-          dy[2 * local + 1] += g[1];
-          g[0] *= gain.x;
-          g[1] *= gain.y;
-          sum[half].x += g[0] + g[1];
-          sum[half].y += g[0] * h.x + g[1] * h.y;
-        }
-      }
-      if (again) {
-        std::uint32_t words[4];
-        pack_squares(words, y);
-        const std::uint32_t to = results + worker.warp() * 2048 + flash::left_offset<64>(lane);
-        flash::store_matrices(to ^ ((chunk % 2 * 2 + p) << 5), words);
+      for (int half = 0; half < 2; ++half) {
+        const float2 r =
+            worker.shared<float2>(own + half * 1024 + (((i * 2 + (q >> 1)) ^ row) << 4));
+        const float2 h{(r.x - stats[half].x) * stats[half].y,
+                       (r.y - stats[half].x) * stats[half].y};
+        kept.put(n, half, h);
+        float* g = c[n] + 2 * half;
+        dyh[2 * i] += g[0] * h.x;
+        dyh[2 * i + 1] += g[1] * h.y;
+        dy[2 * i] += g[0];
+        dy[2 * i + 1] += g[1];
+        g[0] *= gain.x;
+        g[1] *= gain.y;
+        sum[half].x += g[0] + g[1];
+        sum[half].y += g[0] * h.x + g[1] * h.y;
       }
     }
+    worker.give_back();
     sums[chunk * 32] += column_sums(dyh, lane);
-    sums[kWidth + chunk * 32] += column_sums(dy, lane);
-    if (again && last) worker.send(args.y, chunk / 2 * 64, tile, results);
+    sums[64 * NB + chunk * 32] += column_sums(dy, lane);
   }
 }
 
@@ -151,7 +115,7 @@ __device__ __forceinline__ void finish_backward(const RowArgs& args, Worker& wor
   sums += column_of(lane);
   Normalised<NB> kept;
   float2 sum[2] = {{0, 0}, {0, 0}};  // of g and of g h
-  normalise<NB>(args, worker, c, kept, stats, sum, sums, tile);
+  normalise<NB>(args, worker, c, kept, stats, sum, sums);
   float mean_g[2], mean_gh[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -214,15 +178,15 @@ __device__ __forceinline__ void finish_backward(const RowArgs& args, Worker& wor
   }
 }
 
-/// The block's column sums, in a fixed order: tiles, lanes, warps. `sums` f32 [WARPS, args.sums,
+/// The block's column sums, in a fixed order: tiles, lanes, warps. `sums` f32 [warps, args.sums,
 /// 64 NB].
-template <int NB, int WARPS>
+template <int NB>
 __device__ __forceinline__ void put_sums(const RowArgs& args, const float* sums) {
-  constexpr int kWidth = 64 * NB;
+  constexpr int kWidth = 64 * NB, kWarps = kGroups * 4;
   for (int q = 0; q < args.sums; ++q) {
-    for (int c = threadIdx.x; c < args.columns; c += WARPS * 32) {
+    for (int c = threadIdx.x; c < args.columns; c += kWarps * 32) {
       float sum = 0;
-      for (int w = 0; w < WARPS; ++w) sum += sums[(w * args.sums + q) * kWidth + c];
+      for (int w = 0; w < kWarps; ++w) sum += sums[(w * args.sums + q) * kWidth + c];
       args.partial[(std::int64_t{args.sums} * blockIdx.x + q) * args.columns + c] = sum;
     }
   }

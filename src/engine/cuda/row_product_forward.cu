@@ -2,8 +2,8 @@
 
 namespace fathom::engine::cuda::rows {
 
-Kernel forward_kernel_for(int nb, int groups, bool streamed) {
-  return kernel_for<false>(nb, groups, streamed);
+Kernel forward_kernel_for(int nb, int span) {
+  return kernel_for<false>(nb, span);
 }
 
 }  // namespace fathom::engine::cuda::rows

@@ -56,46 +56,51 @@ __device__ __forceinline__ void fetch_weights(const RowArgs& args, const Workspa
 }
 
 /// Streamed: this block's share of b for one block of K.
-template <bool kBackward, int NB>
+template <bool kBackward, int NB, int SPAN>
 __device__ __forceinline__ void fetch_share(const RowArgs& args, std::uint32_t to, int kb, int rank,
                                             std::uint32_t full) {
   const auto all = static_cast<std::uint16_t>((1 << args.cluster) - 1);
   if constexpr (kBackward) {  // some rows of each tile of 64 columns
-    const int first = rank * (kBlock / args.cluster);
+    const int first = rank * (SPAN / args.cluster);
     for (int n = 0; n < NB; ++n) {
-      const std::uint32_t place = to + n * kChunkBytes + first * 128;
-      if (args.cluster == 1) {
-        load_tile(place, args.b, n * 64, kb * kBlock, full);
-      } else {
-        share_tile(place, args.b, n * 64, kb * kBlock + first, full, all);
-      }
+      share_tile(to + n * SPAN * 128 + first * 128, args.b, n * 64, kb * SPAN + first, full, all);
     }
   } else {  // some of the groups of 16 rows
     const int first = rank * (NB * 4 / args.cluster);
-    if (args.cluster == 1) {
-      load_tile_5d(to, args.b, kb * kBlock, 0, full);
-    } else {
-      share_tile_5d(to + first * 16 * 128, args.b, kb * kBlock, first, full, all);
-    }
+    share_tile_5d(to + first * 16 * SPAN * 2, args.b, kb * SPAN, first, full, all);
+  }
+}
+
+/// Streamed: the share of a block of K in what the norm will read of two tiles, on its way to L2.
+template <bool kBackward>
+__device__ __forceinline__ void announce(const RowArgs& args, int tile, int kb) {
+  const int first = tile * 64 + kb * 128 / args.k_blocks;
+  const int last = min(tile * 64 + (kb + 1) * 128 / args.k_blocks, args.rows);
+  if (first >= last) return;
+  const std::int64_t at = std::int64_t{first} * args.columns;
+  const auto size = static_cast<std::uint32_t>((last - first) * args.columns);
+  prefetch((kBackward ? args.given.r : args.given.x) + at, size * 4);
+  if constexpr (kBackward) {
+    prefetch(static_cast<const __nv_bfloat16*>(args.given.incoming) + at, size * 2);
   }
 }
 
 /// Streamed: a and b for both warpgroups.
-template <bool kBackward, int NB>
+template <bool kBackward, int NB, int SPAN>
 __device__ __forceinline__ void fetch_stream(const RowArgs& args, const Workspace& at, int rank) {
   Place stage;
   for (int round = 0; round < args.rounds; ++round) {
     const int tile = static_cast<int>((blockIdx.x + round * gridDim.x) * 2);
     for (int kb = 0; kb < args.k_blocks; ++kb) {
       const std::uint32_t full = at.stage_full(stage.index);
-      const std::uint32_t to = at.weights + stage.index * stage_bytes(NB);
+      const std::uint32_t to = at.weights + stage.index * stage_bytes(NB, SPAN);
       wait_for(at.stage_empty(stage.index), stage.parity ^ 1);
-      arrive_expecting(full, stage_bytes(NB));
+      arrive_expecting(full, stage_bytes(NB, SPAN));
       for (int g = 0; g < 2; ++g) {
-        load_tile(to + weight_bytes(NB) + g * kChunkBytes, args.a, kb * kBlock, (tile + g) * 64,
-                  full);
+        load_tile(to + (NB + g) * 128 * SPAN, args.a, kb * SPAN, (tile + g) * 64, full);
       }
-      fetch_share<kBackward, NB>(args, to, kb, rank, full);
+      fetch_share<kBackward, NB, SPAN>(args, to, kb, rank, full);
+      if (args.ahead) announce<kBackward>(args, tile, kb);
       stage.advance(args.stages);
     }
   }
@@ -103,9 +108,11 @@ __device__ __forceinline__ void fetch_stream(const RowArgs& args, const Workspac
 
 /// The products of one tile: c[64 x 64 NB] over all of K. Chunks of the tile before are settled
 /// beside the first of them.
-template <bool kBackward, int NB, bool kStreamed>
+template <bool kBackward, int NB, int SPAN>
 __device__ __forceinline__ void multiply(const RowArgs& args, Worker& worker, Place& stage,
                                          float (&c)[8 * NB][4]) {
+  constexpr bool kStreamed = SPAN > 0;
+  constexpr int kSpan = kStreamed ? SPAN : kBlock;
   constexpr int kStep = kBackward ? 128 : 2;  // 16 of K further, in units of 16 bytes
   const Workspace& at = worker.at;
   const int lane = worker.lane();
@@ -115,8 +122,6 @@ __device__ __forceinline__ void multiply(const RowArgs& args, Worker& worker, Pl
   const auto release = [&] {
     if (!kStreamed) {
       if (lane == 0) arrive(at.empty(before));
-    } else if (args.cluster == 1) {
-      if (lane == 0) arrive(at.stage_empty(before));
     } else if (lane < args.cluster) {
       arrive_at(at.stage_empty(before), lane);
     }
@@ -124,16 +129,15 @@ __device__ __forceinline__ void multiply(const RowArgs& args, Worker& worker, Pl
   };
   for (int kb = 0; kb < args.k_blocks; ++kb) {
     wait_for(kStreamed ? at.stage_full(place.index) : at.full(place.index), place.parity);
-    const std::uint32_t from = at.weights + place.index * stage_bytes(NB);
+    const std::uint32_t from = at.weights + place.index * stage_bytes(NB, kSpan);
     const std::uint32_t weights = kStreamed ? from : at.weights + kb * weight_bytes(NB);
-    const std::uint64_t a =
-        flash::describe<128>(kStreamed ? from + weight_bytes(NB) + worker.group * kChunkBytes
-                                       : at.chunk(place.index));
-    const std::uint64_t b =
-        kBackward ? flash::describe_turned<kChunkBytes>(weights) : flash::describe<128>(weights);
+    const std::uint64_t a = flash::describe<kSpan * 2>(
+        kStreamed ? from + (NB + worker.group) * 128 * kSpan : at.chunk(place.index));
+    const std::uint64_t b = kBackward ? flash::describe_turned<128 * kSpan>(weights)
+                                      : flash::describe<kSpan * 2>(weights);
     flash::begin_products();
 #pragma unroll
-    for (int kk = 0; kk < kBlock / 16; ++kk) {
+    for (int kk = 0; kk < kSpan / 16; ++kk) {
       multiply_rows<NB, kBackward>(c, a + kk * 2, b + kk * kStep, kb > 0 || kk > 0);
     }
     flash::commit_products();
@@ -153,13 +157,14 @@ __device__ __forceinline__ void multiply(const RowArgs& args, Worker& worker, Pl
 }
 
 /// What a warpgroup that multiplies does.
-template <bool kBackward, int NB, int GROUPS, bool kStreamed>
+template <bool kBackward, int NB, int SPAN>
 __device__ __forceinline__ void work(const RowArgs& args, Worker& worker) {
+  constexpr bool kStreamed = SPAN > 0;
   float* sums = &worker.shared<float>(worker.at.sums);
   Place stage;
   if constexpr (!kStreamed) wait_for(worker.at.weights_full, 0);
-  const int workers = static_cast<int>(gridDim.x) * GROUPS;
-  int tile = static_cast<int>(blockIdx.x) * GROUPS + worker.group;
+  const int workers = static_cast<int>(gridDim.x) * kGroups;
+  int tile = static_cast<int>(blockIdx.x) * kGroups + worker.group;
   for (int round = 0; round < args.rounds; ++round, tile += workers) {
     if (!kStreamed && tile >= args.tiles) break;  // the blocks of a cluster stay together
     float2 stats[2] = {{0, 0}, {0, 0}};
@@ -170,7 +175,7 @@ __device__ __forceinline__ void work(const RowArgs& args, Worker& worker) {
       if (row + 8 < args.rows) stats[1] = from[row + 8];
     }
     float c[8 * NB][4];
-    multiply<kBackward, NB, kStreamed>(args, worker, stage, c);
+    multiply<kBackward, NB, SPAN>(args, worker, stage, c);
     if (tile >= args.tiles) continue;
     if constexpr (kBackward) {
       float* own = sums + (threadIdx.x >> 5) * args.sums * 64 * NB;
@@ -180,27 +185,27 @@ __device__ __forceinline__ void work(const RowArgs& args, Worker& worker) {
     }
   }
   if constexpr (kBackward) {
-    meet_workers<GROUPS * 128>();
-    put_sums<NB, GROUPS * 4>(args, sums);
+    meet_workers();
+    put_sums<NB>(args, sums);
   }
   if (worker.leads()) wait_stores_read<0>();
   __syncwarp();
 }
 
-template <bool kBackward, int NB, int GROUPS, bool kStreamed>
-__global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
+template <bool kBackward, int NB, int SPAN>
+__global__ void __launch_bounds__((kGroups + 1) * 128, 1)
     row_kernel(const __grid_constant__ RowArgs args) {
 #if FATHOM_WGMMA
-  static_assert(GROUPS == 2 || (GROUPS == 3 && !kStreamed));
+  constexpr bool kStreamed = SPAN > 0;
   constexpr int kWidth = 64 * NB;
   extern __shared__ __align__(1024) unsigned char memory[];
   const std::uint32_t base = flash::shared_address(memory);
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-  const bool fetches = warp >= GROUPS * 4;  // one for each warpgroup, and one for the stream
-  const int group = fetches ? min(warp - GROUPS * 4, GROUPS - 1) : warp >> 2;
-  const Workspace at = workspace<NB, GROUPS, kStreamed>(args, base, group);
+  const bool fetches = warp >= kGroups * 4;  // one for each warpgroup, and one for the stream
+  const int group = fetches ? min(warp - kGroups * 4, kGroups - 1) : warp >> 2;
+  const Workspace at = workspace<NB, SPAN>(args, base, group);
 
-  if (fetches && lane == 0 && warp < GROUPS * 5) {
+  if (fetches && lane == 0 && warp < kGroups * 5) {
     for (int i = 0; i < args.chunks; ++i) {
       make_barrier(at.full(i), 1);
       make_barrier(at.empty(i), 4);
@@ -224,40 +229,32 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
   }
   if constexpr (kBackward) {
     auto* sums = &shared_at<float>(memory, base, at.sums);
-    for (int i = threadIdx.x; i < GROUPS * 4 * args.sums * kWidth; i += blockDim.x) sums[i] = 0;
+    for (int i = threadIdx.x; i < kGroups * 4 * args.sums * kWidth; i += blockDim.x) sums[i] = 0;
   }
   __syncthreads();
-  if (kStreamed && args.cluster > 1) meet_cluster();
+  if (kStreamed) meet_cluster();
 
   // The warps that fetch need few registers; those that multiply take what they leave.
   if (fetches) {
-    if constexpr (GROUPS == 2) {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
-    } else {
-      asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
-    }
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
     if (lane == 0) {
-      if (warp < GROUPS * 5) {
+      if (warp < kGroups * 5) {
         if (!kStreamed && group == 0) fetch_weights<kBackward, NB>(args, at);
         fetch_chunks<kBackward, kStreamed>(args, at,
-                                           static_cast<int>(blockIdx.x) * GROUPS + group,
-                                           static_cast<int>(gridDim.x) * GROUPS);
-      } else if (kStreamed && warp == GROUPS * 5) {
-        fetch_stream<kBackward, NB>(args, at, args.cluster > 1 ? rank_in_cluster() : 0);
+                                           static_cast<int>(blockIdx.x) * kGroups + group,
+                                           static_cast<int>(gridDim.x) * kGroups);
+      } else if (kStreamed && warp == kGroups * 5) {
+        fetch_stream<kBackward, NB, SPAN>(args, at, rank_in_cluster());
       }
     }
     __syncwarp();
   } else {
-    if constexpr (GROUPS == 2) {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-    } else {
-      asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
-    }
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     Worker worker{at, memory, base, group, args.chunks};
-    work<kBackward, NB, GROUPS, kStreamed>(args, worker);
+    work<kBackward, NB, SPAN>(args, worker);
   }
   // Others may still announce to this block's barriers that they are done with a stage.
-  if (kStreamed && args.cluster > 1) meet_cluster();
+  if (kStreamed) meet_cluster();
 #else
   __trap();  // compiled for a GPU without these products: never launched there
 #endif
@@ -265,34 +262,30 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
 
 using Kernel = void (*)(RowArgs);
 
-/// Null where there is none.
+/// Null where there is none. `span` is 0 where b stays.
 template <bool kBackward>
-Kernel kernel_for(int nb, int groups, bool streamed) {
-  if (streamed) {
-    if (groups != 2) return nullptr;
-    return nb == 4   ? row_kernel<kBackward, 4, 2, true>
-           : nb == 3 ? row_kernel<kBackward, 3, 2, true>
-                     : Kernel{};
+Kernel kernel_for(int nb, int span) {
+  if (span == 32 && nb > 2) {
+    return nb == 4 ? row_kernel<kBackward, 4, 32> : row_kernel<kBackward, 3, 32>;
   }
-  if (groups == 3) {
-    return nb == 1   ? row_kernel<kBackward, 1, 3, false>
-           : nb == 2 ? row_kernel<kBackward, 2, 3, false>
-                     : Kernel{};
+  if (span == 64 && nb > 2) {
+    return nb == 4 ? row_kernel<kBackward, 4, 64> : row_kernel<kBackward, 3, 64>;
   }
+  if (span > 0) return nullptr;
   switch (nb) {
     case 1:
-      return row_kernel<kBackward, 1, 2, false>;
+      return row_kernel<kBackward, 1, 0>;
     case 2:
-      return row_kernel<kBackward, 2, 2, false>;
+      return row_kernel<kBackward, 2, 0>;
     case 3:
-      return row_kernel<kBackward, 3, 2, false>;
+      return row_kernel<kBackward, 3, 0>;
     default:
-      return row_kernel<kBackward, 4, 2, false>;
+      return row_kernel<kBackward, 4, 0>;
   }
 }
 
 /// Each is compiled by itself (row_product_forward.cu, row_product_backward.cu).
-Kernel forward_kernel_for(int nb, int groups, bool streamed);
-Kernel backward_kernel_for(int nb, int groups, bool streamed);
+Kernel forward_kernel_for(int nb, int span);
+Kernel backward_kernel_for(int nb, int span);
 
 }  // namespace fathom::engine::cuda::rows

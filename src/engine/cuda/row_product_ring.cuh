@@ -17,17 +17,19 @@ namespace fathom::engine::cuda::rows {
 
 constexpr int kBlock = 64;                    // of K
 constexpr int kChunkBytes = 64 * kBlock * 2;  // 64 x 64 of bf16, 64 x 32 of f32
-constexpr int kMostChunks = 8, kMostStages = 4, kMostGroups = 3;
+constexpr int kMostChunks = 8, kMostStages = 8;
+constexpr int kGroups = 2;   // warpgroups that multiply
 constexpr int kVectors = 3;  // gain, shift, bias of the product
-constexpr int kBarriers = 2 * kMostGroups * kMostChunks + 2 * kMostStages + 1;
+constexpr int kBarriers = 2 * kGroups * kMostChunks + 2 * kMostStages + 1;
 
 __host__ __device__ constexpr int weight_bytes(int nb) { return nb * kChunkBytes; }  // for a block
-__host__ __device__ constexpr int stage_bytes(int nb) {  // b and two chunks of a
-  return weight_bytes(nb) + 2 * kChunkBytes;
+/// A stage of the stream: b and a of both warpgroups for `span` of K.
+__host__ __device__ constexpr int stage_bytes(int nb, int span) {
+  return (nb + kGroups) * 64 * span * 2;
 }
 /// Vectors, column sums of the warps (on the way back), barriers.
-__host__ __device__ constexpr int tail_bytes(int nb, int groups, int sums) {
-  return (kVectors + groups * 4 * sums) * nb * 64 * 4 + kBarriers * 8;
+__host__ __device__ constexpr int tail_bytes(int nb, int sums) {
+  return (kVectors + kGroups * 4 * sums) * nb * 64 * 4 + kBarriers * 8;
 }
 
 /// A place in a ring, and the parity of this time around.
@@ -58,16 +60,17 @@ struct Workspace {
   }
 };
 
-template <int NB, int GROUPS, bool kStreamed>
+/// SPAN is that of the stream's stages, 0 where b stays.
+template <int NB, int SPAN>
 __device__ __forceinline__ Workspace workspace(const RowArgs& args, std::uint32_t base, int group) {
   Workspace at;
   at.weights = base;
   const std::uint32_t rings =
-      base + (kStreamed ? args.stages * stage_bytes(NB) : args.k_blocks * weight_bytes(NB));
+      base + (SPAN > 0 ? args.stages * stage_bytes(NB, SPAN) : args.k_blocks * weight_bytes(NB));
   at.chunks = rings + group * args.chunks * kChunkBytes;
-  at.vectors = rings + GROUPS * args.chunks * kChunkBytes;
+  at.vectors = rings + kGroups * args.chunks * kChunkBytes;
   at.sums = at.vectors + kVectors * NB * 64 * 4;
-  at.weights_full = at.sums + GROUPS * 4 * args.sums * NB * 64 * 4;
+  at.weights_full = at.sums + kGroups * 4 * args.sums * NB * 64 * 4;
   at.stream = at.weights_full + 8;
   at.ring = at.stream + 2 * kMostStages * 8 + group * 2 * kMostChunks * 8;
   return at;
@@ -79,9 +82,8 @@ __device__ __forceinline__ void meet(int group) {
 }
 
 /// All threads that multiply.
-template <int THREADS>
 __device__ __forceinline__ void meet_workers() {
-  asm volatile("bar.sync %0, %1;" ::"n"(kMostGroups + 1), "n"(THREADS) : "memory");
+  asm volatile("bar.sync %0, %1;" ::"n"(kGroups + 1), "n"(kGroups * 128) : "memory");
 }
 
 /// Sums over the four lanes that share a row.

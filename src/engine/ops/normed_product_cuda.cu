@@ -105,8 +105,7 @@ std::shared_ptr<RowProduct> fastest(const RowSpec& spec, const RowOperands& oper
   if (products.size() == 1) return nullptr;
   Apart apart(context);
   Block partial;  // what is between has no place yet
-  const std::string key = spec.name() + (spec.backward && operands.y != nullptr ? " y" : "") +
-                          (operands.d_branch != nullptr ? " branch" : "");
+  const std::string key = spec.name() + (operands.d_branch != nullptr ? " branch" : "");
   return products[context.products.pick(key, names, [&](std::size_t i, cudaStream_t stream) {
     if (i == 0) {
       if (!apart.bound()) apart.bind_all(ops...);
@@ -142,14 +141,14 @@ BoundOp bind_normed(const Linear& linear, const Norm& norm, const Context& conte
   const RowOperands operands{.a = context.address(linear.x),
                              .b = context.address(linear.weight),
                              .gain = context.floats(norm.gain),
-                             .shift = context.floats(norm.bias),
                              .stats = context.floats(norm.stats),
                              .r = context.floats(norm.r),
-                             .y = context.address(norm.y),
                              .stream_scale = norm.stream_scale,
                              .branch_scale = norm.branch_scale,
                              .x = context.floats(norm.x),
+                             .shift = context.floats(norm.bias),
                              .bias = context.floats(linear.bias),
+                             .y = context.address(norm.y),
                              .epsilon = norm.epsilon};
   const auto product = fastest(spec, operands, {}, context, linear, norm);
   if (!product) return {};
@@ -170,11 +169,11 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
                          norm.d_branch_mode == GradMode::overwrite;
   const Tensor& r = context.tensor(norm.r);
   if (!overwrite || !norm.gain.exists() || r.dtype != DType::f32) return {};
-  if (!norm.incoming.exists() || !norm.dx.exists()) return {};
-  for (const TensorId id : {linear.dy, norm.incoming, norm.dx, norm.d_branch, norm.y_again}) {
+  if (!norm.incoming.exists() || !norm.dx.exists() || norm.y_again.exists()) return {};
+  for (const TensorId id : {linear.dy, norm.incoming, norm.dx, norm.d_branch}) {
     if (!is_bf16_or_none(id, context)) return {};
   }
-  for (const TensorId written : {norm.dx, norm.d_branch, norm.y_again}) {
+  for (const TensorId written : {norm.dx, norm.d_branch}) {
     if (overlap(written, linear.dy, context)) return {};
   }
   const bool branch_sums = branch != nullptr && makes_bias_gradient(norm, *branch);
@@ -187,10 +186,8 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
   const RowOperands operands{.a = context.address(linear.dy),
                              .b = context.address(linear.weight),
                              .gain = context.floats(norm.gain),
-                             .shift = context.floats(norm.bias),
                              .stats = context.floats(norm.stats),
                              .r = context.floats(norm.r),
-                             .y = context.address(norm.y_again),
                              .stream_scale = norm.stream_scale,
                              .branch_scale = norm.branch_scale,
                              .incoming = context.address(norm.incoming),
