@@ -185,7 +185,8 @@ int check_case(const Case& each, const std::string& kind, int multiprocessors) {
       mean += r[at] / width;
     }
     if (spec.rms) mean = 0;
-    for (std::int64_t j = 0; j < d; ++j) square += (r[row * d + j] - mean) * (r[row * d + j] - mean);
+    for (std::int64_t j = 0; j < d; ++j)
+      square += (r[row * d + j] - mean) * (r[row * d + j] - mean);
     const double s = 1 / std::sqrt(square / width + kEpsilon);
     stats[2 * row] = mean;
     stats[2 * row + 1] = s;
@@ -201,8 +202,8 @@ int check_case(const Case& each, const std::string& kind, int multiprocessors) {
     }
     for (std::int64_t j = 0; j < d; ++j) {
       const double h = (r[row * d + j] - mean) * s;
-      const double dr = value_of(incoming[row * d + j]) +
-                        s * (product[j] * gain[j] - mean_g - h * mean_gh);
+      const double dr =
+          value_of(incoming[row * d + j]) + s * (product[j] * gain[j] - mean_g - h * mean_gh);
       dx[row * d + j] = each.stream_scale * dr;
       branch[row * d + j] = each.branch_scale * dr;
     }
@@ -348,7 +349,8 @@ void time_shape(std::int64_t d, std::int64_t k, bool backward, Products& product
 
   StepPlan plan;
   const auto bf16 = DType::bf16, f32 = DType::f32;
-  const TensorId x_id = plan.input("x", f32, kTokens, d), branch_id = plan.input("b", bf16, kTokens, d);
+  const TensorId x_id = plan.input("x", f32, kTokens, d),
+                 branch_id = plan.input("b", bf16, kTokens, d);
   const TensorId y_id = plan.input("y", bf16, kTokens, d), d_id = plan.input("d", bf16, kTokens, d);
   const TensorId stats_id = plan.input("s", f32, kTokens, 2), v_id = plan.input("v", f32, 1, d);
   const auto between = std::make_shared<Scratch>();
@@ -378,14 +380,20 @@ void time_shape(std::int64_t d, std::int64_t k, bool backward, Products& product
     op.d_gain = v_id;
     norm = bind(op, context);
   } else {
-    norm = bind(Norm{.x = x_id, .branch = branch_id, .gain = v_id, .bias = v_id, .r = x_id,
-                     .y = y_id, .stats = stats_id, .branch_scale = 0.01f},
+    norm = bind(Norm{.x = x_id,
+                     .branch = branch_id,
+                     .gain = v_id,
+                     .bias = v_id,
+                     .r = x_id,
+                     .y = y_id,
+                     .stats = stats_id,
+                     .branch_scale = 0.01f},
                 context);
   }
   Floats partial(std::max<std::int64_t>(between->bytes() / 4, 3 * multiprocessors * d));
   between->place(partial.data);
-  const ProductSpec spec{.m = kTokens, .n = d, .k = k, .transpose_b = !backward, .input = bf16,
-                         .result = bf16};
+  const ProductSpec spec{
+      .m = kTokens, .n = d, .k = k, .transpose_b = !backward, .input = bf16, .result = bf16};
   const ProductOperands operands{a.data, weight.data, branch.data};
   const auto product = products.get(spec, operands);
   const double bare = time_call(stream, [&] { product->run(operands, stream); });
@@ -396,8 +404,8 @@ void time_shape(std::int64_t d, std::int64_t k, bool backward, Products& product
   });
   const double bytes = static_cast<double>(kTokens * (2 * k + d * (backward ? 8 : 10)));
   std::printf("%s width %ld, K %ld: product %.1f, norm %.1f, both %.1f us; floor %.1f us\n",
-              backward ? "backward" : "forward", static_cast<long>(d), static_cast<long>(k),
-              bare, alone, both, bytes / 4.2e6);
+              backward ? "backward" : "forward", static_cast<long>(d), static_cast<long>(k), bare,
+              alone, both, bytes / 4.2e6);
   const RowSpec row_spec{kTokens, d, k, backward, false, false};
   const RowOperands row_operands{.a = a.data,
                                  .b = weight.data,

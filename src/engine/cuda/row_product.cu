@@ -22,11 +22,11 @@ CUtensorMap tensor_map(const void* data, CUtensorMapDataType type, int rank,
   const bool narrow = box[0] * (type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2) == 64;
   CUtensorMap map{};
   const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-  const CUresult status = tensor_map_encoder()(
-      &map, type, static_cast<cuuint32_t>(rank), const_cast<void*>(data), sizes, strides, box,
-      steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      narrow ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult status =
+      tensor_map_encoder()(&map, type, static_cast<cuuint32_t>(rank), const_cast<void*>(data),
+                           sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                           narrow ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B,
+                           CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) throw DeviceError("CUDA: no tensor map for a product");
   return map;
 }
@@ -65,9 +65,9 @@ int sums_of(const RowSpec& spec) {
 /// Of shared memory, less the rings of chunks.
 int bare_bytes(const RowSpec& spec, const RowVariant& variant) {
   const int nb = blocks_of(spec.d);
-  return tail_bytes(nb, sums_of(spec)) +
-         (variant.streamed() ? variant.stages * stage_bytes(nb, variant.span)
-                             : blocks_of(spec.k) * weight_bytes(nb));
+  return tail_bytes(nb, sums_of(spec)) + (variant.streamed()
+                                              ? variant.stages * stage_bytes(nb, variant.span)
+                                              : blocks_of(spec.k) * weight_bytes(nb));
 }
 
 Kernel kernel_of(const RowSpec& spec, const RowVariant& variant) {
@@ -170,8 +170,8 @@ RowProduct::RowProduct(const RowSpec& spec, const RowOperands& operands, const R
   int most = multiprocessors;
   if (share > 1) {  // as many clusters as there is room for at once
     cudaLaunchAttribute attribute{};
-    const cudaLaunchConfig_t config = launch_config(static_cast<unsigned>(share), threads_, bytes_,
-                                                    share, attribute, nullptr);
+    const cudaLaunchConfig_t config =
+        launch_config(static_cast<unsigned>(share), threads_, bytes_, share, attribute, nullptr);
     int clusters = 0;
     check(cudaOccupancyMaxActiveClusters(&clusters, kernel_, &config), "clusters");
     most = std::max(1, clusters) * share;

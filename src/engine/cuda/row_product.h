@@ -1,7 +1,8 @@
 // Products whose tiles hold whole rows and which do the norm's work before the result goes to
 // memory (Hopper, bf16; ops/norm.h has the formulas):
 //
-//   forward    r = stream_scale x + branch_scale (a b^T + bias),  stats and y = norm(r) gain + shift
+//   forward    r = stream_scale x + branch_scale (a b^T + bias),  stats and y = norm(r) gain +
+//   shift
 //              a [M, K], b [D, K]
 //   backward   dy = a b, then the adjoint of the norm: dx and d_branch of the stream, and by part
 //              the column sums of dy h, of dy and of d_branch
@@ -33,14 +34,14 @@ struct RowSpec {
 struct RowOperands {
   const void* a = nullptr;
   const void* b = nullptr;
-  const float* gain = nullptr;   // [D]
-  float* stats = nullptr;        // [M, 2], written forward
-  float* r = nullptr;            // f32 [M, D], written forward; may lie on x
+  const float* gain = nullptr;  // [D]
+  float* stats = nullptr;       // [M, 2], written forward
+  float* r = nullptr;           // f32 [M, D], written forward; may lie on x
   float stream_scale = 1, branch_scale = 1;
   // Forward.
-  const float* x = nullptr;     // f32 [M, D]
+  const float* x = nullptr;      // f32 [M, D]
   const float* shift = nullptr;  // [D], the norm's own bias; may be absent
-  const float* bias = nullptr;  // [D], of the product; may be absent
+  const float* bias = nullptr;   // [D], of the product; may be absent
   void* y = nullptr;
   float epsilon = 0;
   // Backward.

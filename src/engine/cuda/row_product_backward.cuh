@@ -40,8 +40,7 @@ __device__ __forceinline__ float column_sums(const float (&v)[8], int lane) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const bool upper = lane & 16;
-    four[i] =
-        (upper ? v[i + 4] : v[i]) + __shfl_xor_sync(0xffffffffu, upper ? v[i] : v[i + 4], 16);
+    four[i] = (upper ? v[i + 4] : v[i]) + __shfl_xor_sync(0xffffffffu, upper ? v[i] : v[i + 4], 16);
   }
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
@@ -133,7 +132,8 @@ __device__ __forceinline__ void finish_backward(const RowArgs& args, Worker& wor
       for (int j = 0; j < 4; ++j) {
         float v[2][4];
 #pragma unroll
-        for (int i = 0; i < 8; ++i) v[i >> 2][i & 3] = scale * c[chunk * 8 + j * 2 + (i >> 2)][i & 3];
+        for (int i = 0; i < 8; ++i)
+          v[i >> 2][i & 3] = scale * c[chunk * 8 + j * 2 + (i >> 2)][i & 3];
         std::uint32_t words[4];
         pack_squares(words, v);
         flash::store_matrices(own ^ (j << 5), words);

@@ -103,8 +103,7 @@ __device__ __forceinline__ void finish_forward(const RowArgs& args, Worker& work
         const float m = mean[half], f = s[half];
         worker.shared<uint2>(own + half * 1024 + (((i * 2 + (q >> 1)) ^ row) << 4)) = {
             pack_bf16((low[0] - m) * f * gain.x + shift.x, (low[1] - m) * f * gain.y + shift.y),
-            pack_bf16((high[0] - m) * f * gain.z + shift.z,
-                      (high[1] - m) * f * gain.w + shift.w)};
+            pack_bf16((high[0] - m) * f * gain.z + shift.z, (high[1] - m) * f * gain.w + shift.w)};
       }
     }
     worker.send(args.y, chunk * 64, tile, stage);

@@ -240,8 +240,7 @@ __global__ void __launch_bounds__((kGroups + 1) * 128, 1)
     if (lane == 0) {
       if (warp < kGroups * 5) {
         if (!kStreamed && group == 0) fetch_weights<kBackward, NB>(args, at);
-        fetch_chunks<kBackward, kStreamed>(args, at,
-                                           static_cast<int>(blockIdx.x) * kGroups + group,
+        fetch_chunks<kBackward, kStreamed>(args, at, static_cast<int>(blockIdx.x) * kGroups + group,
                                            static_cast<int>(gridDim.x) * kGroups);
       } else if (kStreamed && warp == kGroups * 5) {
         fetch_stream<kBackward, NB, SPAN>(args, at, rank_in_cluster());

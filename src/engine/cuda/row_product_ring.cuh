@@ -22,7 +22,9 @@ constexpr int kGroups = 2;   // warpgroups that multiply
 constexpr int kVectors = 3;  // gain, shift, bias of the product
 constexpr int kBarriers = 2 * kGroups * kMostChunks + 2 * kMostStages + 1;
 
-__host__ __device__ constexpr int weight_bytes(int nb) { return nb * kChunkBytes; }  // for a block
+__host__ __device__ constexpr int weight_bytes(int nb) {
+  return nb * kChunkBytes;
+}  // for a block
 /// A stage of the stream: b and a of both warpgroups for `span` of K.
 __host__ __device__ constexpr int stage_bytes(int nb, int span) {
   return (nb + kGroups) * 64 * span * 2;

@@ -193,11 +193,11 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
                              .incoming = context.address(norm.incoming),
                              .dx = context.address(norm.dx),
                              .d_branch = context.address(norm.d_branch)};
-  const Sums sums{{context.floats(norm.d_gain), context.floats(norm.d_bias),
-                   branch_sums ? context.floats(branch->d_bias) : nullptr},
-                  {norm.d_gain_mode == GradMode::accumulate,
-                   norm.d_bias_mode == GradMode::accumulate,
-                   branch_sums && branch->d_bias_mode == GradMode::accumulate}};
+  const Sums sums{
+      {context.floats(norm.d_gain), context.floats(norm.d_bias),
+       branch_sums ? context.floats(branch->d_bias) : nullptr},
+      {norm.d_gain_mode == GradMode::accumulate, norm.d_bias_mode == GradMode::accumulate,
+       branch_sums && branch->d_bias_mode == GradMode::accumulate}};
   LinearBackward bare = linear;
   bare.d_weight = bare.d_bias = {};
   const auto product = fastest(spec, operands, sums, context, bare, norm);
@@ -214,9 +214,7 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
     reduce(static_cast<const float*>(partial->data()), *product, width, sums, stream);
   };
   context.beside(std::move(reduction));
-  return [=](cudaStream_t stream) {
-    product->run(static_cast<float*>(partial->data()), stream);
-  };
+  return [=](cudaStream_t stream) { product->run(static_cast<float*>(partial->data()), stream); };
 }
 
 }  // namespace fathom::engine::cuda
