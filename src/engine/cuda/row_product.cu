@@ -19,27 +19,25 @@ int blocks_of(std::int64_t size) {
 
 CUtensorMap tensor_map(const void* data, CUtensorMapDataType type, int rank,
                        const cuuint64_t* sizes, const cuuint64_t* strides, const cuuint32_t* box) {
-  const bool narrow = box[0] * (type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2) == 64;
   CUtensorMap map{};
   const cuuint32_t steps[5] = {1, 1, 1, 1, 1};
-  const CUresult status =
-      tensor_map_encoder()(&map, type, static_cast<cuuint32_t>(rank), const_cast<void*>(data),
-                           sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                           narrow ? CU_TENSOR_MAP_SWIZZLE_64B : CU_TENSOR_MAP_SWIZZLE_128B,
-                           CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult status = tensor_map_encoder()(
+      &map, type, static_cast<cuuint32_t>(rank), const_cast<void*>(data), sizes, strides, box,
+      steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) throw DeviceError("CUDA: no tensor map for a product");
   return map;
 }
 
-/// [rows, cols] in tiles of `tile_bytes` of columns (swizzled) and `tile_rows` rows. Whatever is
-/// absent is never asked for.
+/// [rows, cols] in tiles of 128 bytes of columns (swizzled) and `tile_rows` rows. What is absent is
+/// never asked for.
 CUtensorMap plain_map(const void* data, std::int64_t rows, std::int64_t cols, int tile_rows,
-                      bool f32 = false, int tile_bytes = 128) {
+                      bool f32 = false) {
   if (data == nullptr) return {};
   const int size = f32 ? 4 : 2;
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(cols), static_cast<cuuint64_t>(rows)};
   const cuuint64_t strides[1] = {static_cast<cuuint64_t>(cols * size)};
-  const cuuint32_t box[2] = {static_cast<cuuint32_t>(tile_bytes / size),
+  const cuuint32_t box[2] = {static_cast<cuuint32_t>(128 / size),
                              static_cast<cuuint32_t>(tile_rows)};
   return tensor_map(data, f32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                     2, sizes, strides, box);
@@ -47,14 +45,12 @@ CUtensorMap plain_map(const void* data, std::int64_t rows, std::int64_t cols, in
 
 /// bf16 with the rows of each group of 16 in the order that row_product_forward.cuh wants: row
 /// 4 q + 2 u + e of the matrix is row 8 u + 2 q + e of the tile.
-CUtensorMap turned_map(const void* data, std::int64_t rows, std::int64_t cols, int tile_rows,
-                       int tile_cols) {
+CUtensorMap turned_map(const void* data, std::int64_t rows, std::int64_t cols, int tile_rows) {
   const auto row = static_cast<cuuint64_t>(cols) * 2;
   const cuuint64_t sizes[5] = {static_cast<cuuint64_t>(cols), 2, 4, 2,
                                static_cast<cuuint64_t>(rows) / 16};
   const cuuint64_t strides[4] = {row, 4 * row, 2 * row, 16 * row};
-  const cuuint32_t box[5] = {static_cast<cuuint32_t>(tile_cols), 2, 4, 2,
-                             static_cast<cuuint32_t>(tile_rows / 16)};
+  const cuuint32_t box[5] = {64, 2, 4, 2, static_cast<cuuint32_t>(tile_rows / 16)};
   return tensor_map(data, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 5, sizes, strides, box);
 }
 
@@ -66,14 +62,14 @@ int sums_of(const RowSpec& spec) {
 int bare_bytes(const RowSpec& spec, const RowVariant& variant) {
   const int nb = blocks_of(spec.d);
   return tail_bytes(nb, sums_of(spec)) + (variant.streamed()
-                                              ? variant.stages * stage_bytes(nb, variant.span)
+                                              ? variant.stages * stage_bytes(nb)
                                               : blocks_of(spec.k) * weight_bytes(nb));
 }
 
 Kernel kernel_of(const RowSpec& spec, const RowVariant& variant) {
   const int nb = blocks_of(spec.d);
-  return spec.backward ? backward_kernel_for(nb, variant.span)
-                       : forward_kernel_for(nb, variant.span);
+  return spec.backward ? backward_kernel_for(nb, variant.streamed())
+                       : forward_kernel_for(nb, variant.streamed());
 }
 
 cudaLaunchConfig_t launch_config(unsigned blocks, unsigned threads, int bytes, int cluster,
@@ -98,8 +94,7 @@ std::string RowSpec::name() const {
 }
 
 std::string RowVariant::name() const {
-  return (streamed() ? "streamed by " + std::to_string(cluster) + " " + std::to_string(stages) +
-                           "x" + std::to_string(span) + (ahead ? " ahead" : "")
+  return (streamed() ? "streamed by " + std::to_string(cluster) + " " + std::to_string(stages)
                      : "resident") +
          " " + std::to_string(chunks);
 }
@@ -119,30 +114,20 @@ std::vector<RowVariant> RowProduct::variants(const RowSpec& spec) {
     if (left >= 0 && variant.chunks >= kLeastChunks) found.push_back(variant);
   };
   add({});
-  for (const int span : {32, 64}) {
-    RowVariant variant{.cluster = 2, .stages = 2, .span = span};
-    const auto fits_one_more = [&] {
-      RowVariant more = variant;
-      more.stages += 1;
-      const int chunks = kGroups * kLeastChunks * kChunkBytes;
-      return more.stages <= kMostStages && bare_bytes(spec, more) + chunks <= kSharedLimit;
-    };
-    while (fits_one_more()) ++variant.stages;
-    for (const bool ahead : {false, true}) {
-      variant.ahead = ahead;
-      add(variant);
-    }
-  }
+  // Stages help more than chunks; clusters of four leave twelve multiprocessors idle.
+  RowVariant variant{.cluster = 2, .stages = kMostStages};
+  const int chunks = kGroups * kLeastChunks * kChunkBytes;
+  while (variant.stages > 2 && bare_bytes(spec, variant) + chunks > kSharedLimit) --variant.stages;
+  add(variant);
   return found;
 }
 
 RowProduct::RowProduct(const RowSpec& spec, const RowOperands& operands, const RowVariant& variant,
                        int multiprocessors) {
   const int nb = blocks_of(spec.d), share = std::max(1, variant.cluster);
-  const int span = variant.streamed() ? variant.span : kBlock;
-  args_.a = plain_map(operands.a, spec.m, spec.k, 64, false, span * 2);
-  args_.b = spec.backward ? plain_map(operands.b, spec.k, spec.d, span / share)
-                          : turned_map(operands.b, spec.d, spec.k, nb * 64 / share, span);
+  args_.a = plain_map(operands.a, spec.m, spec.k, 64);
+  args_.b = spec.backward ? plain_map(operands.b, spec.k, spec.d, kBlock / share)
+                          : turned_map(operands.b, spec.d, spec.k, nb * 64 / share);
   const std::int64_t m = spec.m, d = spec.d;
   args_.stream = plain_map(spec.backward ? operands.r : operands.x, m, d, 64, true);
   args_.incoming = plain_map(operands.incoming, m, d, 64);
@@ -154,13 +139,12 @@ RowProduct::RowProduct(const RowSpec& spec, const RowOperands& operands, const R
   args_.rows = static_cast<int>(m);
   args_.columns = static_cast<int>(d);
   args_.tiles = blocks_of(m);
-  args_.k_blocks = static_cast<int>((spec.k + span - 1) / span);
+  args_.k_blocks = blocks_of(spec.k);
   args_.chunks = variant.chunks;
   args_.cluster = variant.cluster;
   args_.stages = variant.stages;
   args_.sums = sums_of(spec);
   args_.rms = spec.rms;
-  args_.ahead = variant.ahead;
   kernel_ = kernel_of(spec, variant);
   threads_ = (kGroups + 1) * 128;
   bytes_ = bare_bytes(spec, variant) + kGroups * variant.chunks * kChunkBytes;

@@ -8,7 +8,8 @@
 //              the column sums of dy h, of dy and of d_branch
 //              a [M, K], b [K, D]
 //
-// The branch and dy are never written. D <= 256 must be divisible by 16, K by 8. Two forms: a block
+// The branch and dy are never written. D must be divisible by 16, K by 8; D <= 256
+// forward, <= 192 backward. Two forms: a block
 // keeps b in shared memory for good, or streams both operands, b shared by a cluster of blocks.
 #pragma once
 
@@ -54,10 +55,7 @@ struct RowOperands {
 struct RowVariant {
   int chunks = 0;   // of 64 rows x 128 bytes, in the ring of each of the two warpgroups
   int cluster = 0;  // blocks that share b as it streams by; 0: b stays
-  // Streamed: stages of the ring of a and b; blocks of K in them; whether what the norm reads is
-  // asked for while the products go on.
-  int stages = 0, span = 0;
-  bool ahead = false;
+  int stages = 0;   // of the ring of a and b, if they stream
 
   bool streamed() const { return cluster > 0; }
   std::string name() const;
@@ -71,7 +69,7 @@ struct RowArgs {
   RowOperands given;
   float* partial;
   int rows, columns, tiles, rounds, k_blocks, chunks, cluster, stages, sums;
-  bool rms, ahead;
+  bool rms;
 };
 
 class RowProduct {

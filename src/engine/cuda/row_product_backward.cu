@@ -2,8 +2,8 @@
 
 namespace fathom::engine::cuda::rows {
 
-Kernel backward_kernel_for(int nb, int span) {
-  return kernel_for<true>(nb, span);
+Kernel backward_kernel_for(int nb, bool streamed) {
+  return kernel_for<true>(nb, streamed);
 }
 
 }  // namespace fathom::engine::cuda::rows

@@ -2,8 +2,8 @@
 
 namespace fathom::engine::cuda::rows {
 
-Kernel forward_kernel_for(int nb, int span) {
-  return kernel_for<false>(nb, span);
+Kernel forward_kernel_for(int nb, bool streamed) {
+  return kernel_for<false>(nb, streamed);
 }
 
 }  // namespace fathom::engine::cuda::rows

@@ -7,8 +7,8 @@
 // Resident: all of b lies in shared memory and a comes through the same ring. Each warpgroup is a
 // worker of its own, so that one multiplies while another is busy with its results.
 //
-// Streamed: a and b come in stages of one block of K that both warpgroups use. The blocks of a
-// cluster walk in step and each fetches its share of b for all.
+// Streamed: a and b come in stages of one block of K, which the warpgroups use in turns, a tile
+// each. The blocks of a cluster walk in step and each fetches its share of b for all.
 #pragma once
 
 #include "engine/cuda/row_product_backward.cuh"
@@ -56,51 +56,36 @@ __device__ __forceinline__ void fetch_weights(const RowArgs& args, const Workspa
 }
 
 /// Streamed: this block's share of b for one block of K.
-template <bool kBackward, int NB, int SPAN>
+template <bool kBackward, int NB>
 __device__ __forceinline__ void fetch_share(const RowArgs& args, std::uint32_t to, int kb, int rank,
                                             std::uint32_t full) {
   const auto all = static_cast<std::uint16_t>((1 << args.cluster) - 1);
   if constexpr (kBackward) {  // some rows of each tile of 64 columns
-    const int first = rank * (SPAN / args.cluster);
+    const int first = rank * (kBlock / args.cluster);
     for (int n = 0; n < NB; ++n) {
-      share_tile(to + n * SPAN * 128 + first * 128, args.b, n * 64, kb * SPAN + first, full, all);
+      share_tile(to + n * kChunkBytes + first * 128, args.b, n * 64, kb * kBlock + first, full,
+                 all);
     }
   } else {  // some of the groups of 16 rows
     const int first = rank * (NB * 4 / args.cluster);
-    share_tile_5d(to + first * 16 * SPAN * 2, args.b, kb * SPAN, first, full, all);
+    share_tile_5d(to + first * 16 * 128, args.b, kb * kBlock, first, full, all);
   }
 }
 
-/// Streamed: the share of a block of K in what the norm will read of two tiles, on its way to L2.
-template <bool kBackward>
-__device__ __forceinline__ void announce(const RowArgs& args, int tile, int kb) {
-  const int first = tile * 64 + kb * 128 / args.k_blocks;
-  const int last = min(tile * 64 + (kb + 1) * 128 / args.k_blocks, args.rows);
-  if (first >= last) return;
-  const std::int64_t at = std::int64_t{first} * args.columns;
-  const auto size = static_cast<std::uint32_t>((last - first) * args.columns);
-  prefetch((kBackward ? args.given.r : args.given.x) + at, size * 4);
-  if constexpr (kBackward) {
-    prefetch(static_cast<const __nv_bfloat16*>(args.given.incoming) + at, size * 2);
-  }
-}
-
-/// Streamed: a and b for both warpgroups.
-template <bool kBackward, int NB, int SPAN>
+/// Streamed: a and b, in the order in which the warpgroups take turns.
+template <bool kBackward, int NB>
 __device__ __forceinline__ void fetch_stream(const RowArgs& args, const Workspace& at, int rank) {
   Place stage;
-  for (int round = 0; round < args.rounds; ++round) {
-    const int tile = static_cast<int>((blockIdx.x + round * gridDim.x) * 2);
+  for (int turn = 0; turn < args.rounds * kGroups; ++turn) {
+    const int round = turn / kGroups, group = turn % kGroups;
+    const int tile = static_cast<int>(blockIdx.x + round * gridDim.x) * kGroups + group;
     for (int kb = 0; kb < args.k_blocks; ++kb) {
       const std::uint32_t full = at.stage_full(stage.index);
-      const std::uint32_t to = at.weights + stage.index * stage_bytes(NB, SPAN);
+      const std::uint32_t to = at.weights + stage.index * stage_bytes(NB);
       wait_for(at.stage_empty(stage.index), stage.parity ^ 1);
-      arrive_expecting(full, stage_bytes(NB, SPAN));
-      for (int g = 0; g < 2; ++g) {
-        load_tile(to + (NB + g) * 128 * SPAN, args.a, kb * SPAN, (tile + g) * 64, full);
-      }
-      fetch_share<kBackward, NB, SPAN>(args, to, kb, rank, full);
-      if (args.ahead) announce<kBackward>(args, tile, kb);
+      arrive_expecting(full, stage_bytes(NB));
+      load_tile(to + weight_bytes(NB), args.a, kb * kBlock, tile * 64, full);
+      fetch_share<kBackward, NB>(args, to, kb, rank, full);
       stage.advance(args.stages);
     }
   }
@@ -108,11 +93,9 @@ __device__ __forceinline__ void fetch_stream(const RowArgs& args, const Workspac
 
 /// The products of one tile: c[64 x 64 NB] over all of K. Chunks of the tile before are settled
 /// beside the first of them.
-template <bool kBackward, int NB, int SPAN>
+template <bool kBackward, int NB, bool kStreamed>
 __device__ __forceinline__ void multiply(const RowArgs& args, Worker& worker, Place& stage,
                                          float (&c)[8 * NB][4]) {
-  constexpr bool kStreamed = SPAN > 0;
-  constexpr int kSpan = kStreamed ? SPAN : kBlock;
   constexpr int kStep = kBackward ? 128 : 2;  // 16 of K further, in units of 16 bytes
   const Workspace& at = worker.at;
   const int lane = worker.lane();
@@ -129,15 +112,15 @@ __device__ __forceinline__ void multiply(const RowArgs& args, Worker& worker, Pl
   };
   for (int kb = 0; kb < args.k_blocks; ++kb) {
     wait_for(kStreamed ? at.stage_full(place.index) : at.full(place.index), place.parity);
-    const std::uint32_t from = at.weights + place.index * stage_bytes(NB, kSpan);
+    const std::uint32_t from = at.weights + place.index * stage_bytes(NB);
     const std::uint32_t weights = kStreamed ? from : at.weights + kb * weight_bytes(NB);
-    const std::uint64_t a = flash::describe<kSpan * 2>(
-        kStreamed ? from + (NB + worker.group) * 128 * kSpan : at.chunk(place.index));
-    const std::uint64_t b = kBackward ? flash::describe_turned<128 * kSpan>(weights)
-                                      : flash::describe<kSpan * 2>(weights);
+    const std::uint64_t a =
+        flash::describe<128>(kStreamed ? from + weight_bytes(NB) : at.chunk(place.index));
+    const std::uint64_t b =
+        kBackward ? flash::describe_turned<kChunkBytes>(weights) : flash::describe<128>(weights);
     flash::begin_products();
 #pragma unroll
-    for (int kk = 0; kk < kSpan / 16; ++kk) {
+    for (int kk = 0; kk < kBlock / 16; ++kk) {
       multiply_rows<NB, kBackward>(c, a + kk * 2, b + kk * kStep, kb > 0 || kk > 0);
     }
     flash::commit_products();
@@ -157,12 +140,12 @@ __device__ __forceinline__ void multiply(const RowArgs& args, Worker& worker, Pl
 }
 
 /// What a warpgroup that multiplies does.
-template <bool kBackward, int NB, int SPAN>
+template <bool kBackward, int NB, bool kStreamed>
 __device__ __forceinline__ void work(const RowArgs& args, Worker& worker) {
-  constexpr bool kStreamed = SPAN > 0;
-  float* sums = &worker.shared<float>(worker.at.sums);
+  const Workspace& at = worker.at;
+  float* sums = &worker.shared<float>(at.sums);
   Place stage;
-  if constexpr (!kStreamed) wait_for(worker.at.weights_full, 0);
+  if constexpr (!kStreamed) wait_for(at.weights_full, 0);
   const int workers = static_cast<int>(gridDim.x) * kGroups;
   int tile = static_cast<int>(blockIdx.x) * kGroups + worker.group;
   for (int round = 0; round < args.rounds; ++round, tile += workers) {
@@ -175,7 +158,16 @@ __device__ __forceinline__ void work(const RowArgs& args, Worker& worker) {
       if (row + 8 < args.rows) stats[1] = from[row + 8];
     }
     float c[8 * NB][4];
-    multiply<kBackward, NB, SPAN>(args, worker, stage, c);
+    if constexpr (kStreamed) {
+      // All blocks of K before this tile's were waited for: the first warpgroup's turn is behind
+      // the second's of the round before.
+      const int turn = round * kGroups + worker.group, before = turn * args.k_blocks;
+      if (turn > 0) wait_for(at.turn(worker.group), (worker.group == 0 ? round - 1 : round) & 1);
+      stage = {before % args.stages, static_cast<std::uint32_t>(before / args.stages & 1)};
+    }
+    multiply<kBackward, NB, kStreamed>(args, worker, stage, c);
+    if (kStreamed && worker.lane() == 0) arrive(at.turn(1 - worker.group));
+    __syncwarp();
     if (tile >= args.tiles) continue;
     if constexpr (kBackward) {
       float* own = sums + (threadIdx.x >> 5) * args.sums * 64 * NB;
@@ -192,18 +184,17 @@ __device__ __forceinline__ void work(const RowArgs& args, Worker& worker) {
   __syncwarp();
 }
 
-template <bool kBackward, int NB, int SPAN>
+template <bool kBackward, int NB, bool kStreamed>
 __global__ void __launch_bounds__((kGroups + 1) * 128, 1)
     row_kernel(const __grid_constant__ RowArgs args) {
 #if FATHOM_WGMMA
-  constexpr bool kStreamed = SPAN > 0;
   constexpr int kWidth = 64 * NB;
   extern __shared__ __align__(1024) unsigned char memory[];
   const std::uint32_t base = flash::shared_address(memory);
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
   const bool fetches = warp >= kGroups * 4;  // one for each warpgroup, and one for the stream
   const int group = fetches ? min(warp - kGroups * 4, kGroups - 1) : warp >> 2;
-  const Workspace at = workspace<NB, SPAN>(args, base, group);
+  const Workspace at = workspace<NB, kStreamed>(args, base, group);
 
   if (fetches && lane == 0 && warp < kGroups * 5) {
     for (int i = 0; i < args.chunks; ++i) {
@@ -212,9 +203,10 @@ __global__ void __launch_bounds__((kGroups + 1) * 128, 1)
     }
     if (group == 0) {
       make_barrier(at.weights_full, 1);
+      for (int g = 0; g < kGroups; ++g) make_barrier(at.turn(g), 4);
       for (int s = 0; s < args.stages; ++s) {
         make_barrier(at.stage_full(s), 1);
-        make_barrier(at.stage_empty(s), 8 * args.cluster);
+        make_barrier(at.stage_empty(s), 4 * args.cluster);
       }
     }
     publish_barriers();
@@ -243,14 +235,14 @@ __global__ void __launch_bounds__((kGroups + 1) * 128, 1)
         fetch_chunks<kBackward, kStreamed>(args, at, static_cast<int>(blockIdx.x) * kGroups + group,
                                            static_cast<int>(gridDim.x) * kGroups);
       } else if (kStreamed && warp == kGroups * 5) {
-        fetch_stream<kBackward, NB, SPAN>(args, at, rank_in_cluster());
+        fetch_stream<kBackward, NB>(args, at, rank_in_cluster());
       }
     }
     __syncwarp();
   } else {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     Worker worker{at, memory, base, group, args.chunks};
-    work<kBackward, NB, SPAN>(args, worker);
+    work<kBackward, NB, kStreamed>(args, worker);
   }
   // Others may still announce to this block's barriers that they are done with a stage.
   if (kStreamed) meet_cluster();
@@ -261,30 +253,21 @@ __global__ void __launch_bounds__((kGroups + 1) * 128, 1)
 
 using Kernel = void (*)(RowArgs);
 
-/// Null where there is none. `span` is 0 where b stays.
+/// Null where there is none: on the way back rows of more than 192 columns and h do not fit the
+/// registers together; narrow rows leave room for all of b.
 template <bool kBackward>
-Kernel kernel_for(int nb, int span) {
-  if (span == 32 && nb > 2) {
-    return nb == 4 ? row_kernel<kBackward, 4, 32> : row_kernel<kBackward, 3, 32>;
+Kernel kernel_for(int nb, bool streamed) {
+  if (nb == 1 && !streamed) return row_kernel<kBackward, 1, false>;
+  if (nb == 2 && !streamed) return row_kernel<kBackward, 2, false>;
+  if (nb == 3) return streamed ? row_kernel<kBackward, 3, true> : row_kernel<kBackward, 3, false>;
+  if constexpr (!kBackward) {
+    if (nb == 4) return streamed ? row_kernel<false, 4, true> : row_kernel<false, 4, false>;
   }
-  if (span == 64 && nb > 2) {
-    return nb == 4 ? row_kernel<kBackward, 4, 64> : row_kernel<kBackward, 3, 64>;
-  }
-  if (span > 0) return nullptr;
-  switch (nb) {
-    case 1:
-      return row_kernel<kBackward, 1, 0>;
-    case 2:
-      return row_kernel<kBackward, 2, 0>;
-    case 3:
-      return row_kernel<kBackward, 3, 0>;
-    default:
-      return row_kernel<kBackward, 4, 0>;
-  }
+  return nullptr;
 }
 
 /// Each is compiled by itself (row_product_forward.cu, row_product_backward.cu).
-Kernel forward_kernel_for(int nb, int span);
-Kernel backward_kernel_for(int nb, int span);
+Kernel forward_kernel_for(int nb, bool streamed);
+Kernel backward_kernel_for(int nb, bool streamed);
 
 }  // namespace fathom::engine::cuda::rows

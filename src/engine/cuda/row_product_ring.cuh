@@ -20,14 +20,13 @@ constexpr int kChunkBytes = 64 * kBlock * 2;  // 64 x 64 of bf16, 64 x 32 of f32
 constexpr int kMostChunks = 8, kMostStages = 8;
 constexpr int kGroups = 2;   // warpgroups that multiply
 constexpr int kVectors = 3;  // gain, shift, bias of the product
-constexpr int kBarriers = 2 * kGroups * kMostChunks + 2 * kMostStages + 1;
+constexpr int kBarriers = 2 * kGroups * kMostChunks + 2 * kMostStages + kGroups + 1;
 
-__host__ __device__ constexpr int weight_bytes(int nb) {
+__host__ __device__ constexpr int weight_bytes(int nb) {  // of b for a block of K
   return nb * kChunkBytes;
-}  // for a block
-/// A stage of the stream: b and a of both warpgroups for `span` of K.
-__host__ __device__ constexpr int stage_bytes(int nb, int span) {
-  return (nb + kGroups) * 64 * span * 2;
+}
+__host__ __device__ constexpr int stage_bytes(int nb) {  // of the stream: b and a for a block
+  return weight_bytes(nb) + kChunkBytes;
 }
 /// Vectors, column sums of the warps (on the way back), barriers.
 __host__ __device__ constexpr int tail_bytes(int nb, int sums) {
@@ -49,7 +48,7 @@ struct Place {
 /// Where a warpgroup's things lie in shared memory.
 struct Workspace {
   std::uint32_t weights;  // all of b, or the stages of the stream
-  std::uint32_t chunks, vectors, sums, weights_full, ring, stream;
+  std::uint32_t chunks, vectors, sums, weights_full, ring, stream, turns;
 
   __device__ __forceinline__ std::uint32_t chunk(int i) const { return chunks + i * kChunkBytes; }
   __device__ __forceinline__ std::uint32_t full(int i) const { return ring + i * 8; }
@@ -60,20 +59,21 @@ struct Workspace {
   __device__ __forceinline__ std::uint32_t stage_empty(int s) const {
     return stream + (kMostStages + s) * 8;
   }
+  __device__ __forceinline__ std::uint32_t turn(int group) const { return turns + group * 8; }
 };
 
-/// SPAN is that of the stream's stages, 0 where b stays.
-template <int NB, int SPAN>
+template <int NB, bool kStreamed>
 __device__ __forceinline__ Workspace workspace(const RowArgs& args, std::uint32_t base, int group) {
   Workspace at;
   at.weights = base;
   const std::uint32_t rings =
-      base + (SPAN > 0 ? args.stages * stage_bytes(NB, SPAN) : args.k_blocks * weight_bytes(NB));
+      base + (kStreamed ? args.stages * stage_bytes(NB) : args.k_blocks * weight_bytes(NB));
   at.chunks = rings + group * args.chunks * kChunkBytes;
   at.vectors = rings + kGroups * args.chunks * kChunkBytes;
   at.sums = at.vectors + kVectors * NB * 64 * 4;
   at.weights_full = at.sums + kGroups * 4 * args.sums * NB * 64 * 4;
-  at.stream = at.weights_full + 8;
+  at.turns = at.weights_full + 8;
+  at.stream = at.turns + kGroups * 8;
   at.ring = at.stream + 2 * kMostStages * 8 + group * 2 * kMostChunks * 8;
   return at;
 }

@@ -124,9 +124,4 @@ __device__ __forceinline__ int rank_in_cluster() {
   return static_cast<int>(rank);
 }
 
-/// Asks for memory that will be read soon: from DRAM to L2. Bytes in 16.
-__device__ __forceinline__ void prefetch(const void* from, std::uint32_t bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");
-}
-
 }  // namespace fathom::engine::cuda::rows
