@@ -18,7 +18,6 @@ bool contains(const std::vector<TensorId>& ids, TensorId id) {
 Differentiator::Differentiator(StepPlan& plan, GradMode parameter_mode)
     : plan_(plan), parameter_mode_(parameter_mode) {
   find_needed();
-  if (plan_.options_.remake_norms) find_made_again();
   for (const auto& [y, dy] : plan_.seeds_) {
     plan_.gradients_[y.index] = dy;
     ready_.insert(y.index);
@@ -37,40 +36,6 @@ void Differentiator::find_needed() {
         std::any_of(uses.reads.begin(), uses.reads.end(), [&](TensorId id) { return needed(id); });
     for (const TensorId id : uses.writes) needed_[static_cast<std::size_t>(id.index)] = any;
   }
-}
-
-void Differentiator::find_made_again() {
-  for (const ForwardOp& op : plan_.forward_) {
-    if (const auto* norm = std::get_if<Norm>(&op)) again_.insert(norm->y.index);
-  }
-  for (const TensorId id : plan_.kept_) again_.erase(id.index);
-  for (const ForwardOp& op : plan_.forward_) {
-    if (std::holds_alternative<Linear>(op)) continue;
-    for (const TensorId id : uses_of_forward(op).reads) again_.erase(id.index);
-  }
-}
-
-TensorId Differentiator::made_again(TensorId y) {
-  const Tensor tensor = plan_.tensor(y);
-  auto [found, first] = plan_.again_.try_emplace(y.index);
-  if (first) {
-    found->second =
-        plan_.activation(tensor.name + " again", tensor.dtype, tensor.rows, tensor.cols);
-  }
-  return found->second;
-}
-
-void Differentiator::append_put_off(TensorId y) {
-  std::vector<LinearBackward> others;
-  for (LinearBackward& op : put_off_) {
-    if (op.x != y) {
-      others.push_back(op);
-      continue;
-    }
-    op.x = made_again(y);
-    append(op);
-  }
-  put_off_ = std::move(others);
 }
 
 TensorId Differentiator::incoming(TensorId y) const {

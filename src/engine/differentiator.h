@@ -30,13 +30,6 @@ class Differentiator {
   /// consumer that would change it too early.
   bool share(TensorId x, TensorId source, TensorId gradient);
   void append(Op op) { ops_.push_back(std::move(op)); }
-  /// Whether y, the result of a norm that only linear ops read, is made again by the norm's
-  /// backward op instead of being kept, and where.
-  bool is_made_again(TensorId y) const { return again_.contains(y.index); }
-  TensorId made_again(TensorId y);
-  /// Appended behind the backward op that makes `later.x` again.
-  void put_off(const LinearBackward& later) { put_off_.push_back(later); }
-  void append_put_off(TensorId y);
   /// The backward op just appended also does the forward op's work.
   void replaces_forward() { replaced_.insert(current_); }
 
@@ -46,15 +39,12 @@ class Differentiator {
  private:
   bool needed(TensorId x) const { return needed_[static_cast<std::size_t>(x.index)]; }
   void find_needed();
-  void find_made_again();
 
   StepPlan& plan_;
   GradMode parameter_mode_;
   std::vector<bool> needed_;      // by tensor: depends on a parameter
   std::set<std::int32_t> ready_;  // tensors whose gradient has a first contribution
   std::set<std::size_t> replaced_;
-  std::set<std::int32_t> again_;
-  std::vector<LinearBackward> put_off_;
   std::size_t current_ = 0;
   std::vector<Op> ops_;
 };

@@ -33,8 +33,6 @@ inline constexpr int kProgramCount = 5;
 
 /// What a plan spends for what. All but `narrow_gradients` leave the gradients as they are.
 struct PlanOptions {
-  /// Results of norms are made again in the backward pass instead of being kept for it.
-  bool remake_norms = false;
   /// Gradients of f32 activations (a residual stream) are bf16, as those of the others.
   bool narrow_gradients = false;
   /// Operands of products keep their place for some ops longer: a device may then still be at them
@@ -99,7 +97,6 @@ class StepPlan {
   std::map<std::int32_t, TensorId> copies_;
   std::vector<std::pair<TensorId, TensorId>> seeds_;
   std::vector<TensorId> kept_;
-  std::map<std::int32_t, TensorId> again_;  // by the result of a norm: where it is made again
   PlanOptions options_;
   std::vector<AdamWGroup> groups_;
   float beta1_ = 0, beta2_ = 0;

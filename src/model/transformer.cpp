@@ -250,8 +250,7 @@ std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
   auto model = std::make_unique<Transformer>();
   model->spec = spec;
   model->options = options;
-  model->plan.set_options({.remake_norms = options.remake_norms,
-                           .narrow_gradients = options.gpu && options.precision == Precision::bf16,
+  model->plan.set_options({.narrow_gradients = options.gpu && options.precision == Precision::bf16,
                            .slack = options.gpu});
   Builder(*model).build();
   if (options.purpose == Purpose::training) {

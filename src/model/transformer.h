@@ -41,8 +41,7 @@ struct BuildOptions {
   Purpose purpose = Purpose::training;
   OptimiserSettings optimiser;
   std::uint32_t dropout_seed = 0;
-  bool gpu = false;  // a plan for a GPU: room for work side by side
-  bool remake_norms = false;  // in the backward pass: slower, and a tenth less memory
+  bool gpu = false;               // a plan for a GPU: room for work side by side
   bool keep_activations = false;  // for coordinate checks: streams and logits stay readable
 };
 

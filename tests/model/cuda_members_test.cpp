@@ -87,7 +87,6 @@ class Members : public testing::TestWithParam<Member> {
     options.batch = 3;
     options.precision = precision;
     options.gpu = gpu;
-    options.remake_norms = gpu;
     return build_transformer(read_model_spec(reader), options);
   }
 };

@@ -163,6 +163,15 @@ inline BoundOp bind_period_sum(const Context& context, Operand x, float* sums, s
 void reduce_parts(const float* partial, std::int64_t parts, std::int64_t width, float* sums,
                   float factor, bool accumulate, cudaStream_t stream);
 
+/// Sums over the rows that the adjoint of a norm makes: where they go, and how.
+struct NormSums {
+  float* target[3];  // d_gain, d_bias, the gradient of the branch's bias; or null
+  bool accumulate[3];
+};
+/// The targets (+)= the sums of the parts of partial [parts, count, width], in a fixed order.
+void reduce_sums(const float* partial, std::int64_t parts, int count, std::int64_t width,
+                 const NormSums& sums, cudaStream_t stream);
+
 /// text of 16- or 32-bit ids; row b of inputs is text[start_b, start_b + T), targets one further.
 void gather_windows(const void* text, int bytes_per_token, const std::uint64_t* starts,
                     std::int64_t batch, std::int64_t context, std::int32_t* inputs,

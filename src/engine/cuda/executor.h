@@ -83,8 +83,10 @@ class CudaExecutor : public Executor {
                   TaskList& list) const;
   bool bind_activation(std::vector<Op>& ops, std::size_t i, const Context& context,
                        const Context& aside, TaskList& list) const;
-  std::size_t bind_norm(std::vector<Op>& ops, std::size_t i, const Context& context,
-                        const Context& aside, TaskList& list) const;
+  bool bind_norm(std::vector<Op>& ops, std::size_t i, const Context& context, const Context& aside,
+                 TaskList& list) const;
+  void bind_unhurried(const Op& op, std::size_t place, const Context& context, const Context& aside,
+                      TaskList& list) const;
   BoundProgram bind_program(Program which, const Context& shared);
   void copy_biases();
   TensorId late_bias(TensorId u) const;

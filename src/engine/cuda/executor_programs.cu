@@ -6,12 +6,6 @@ namespace {
 
 constexpr int kBetween = 4;  // side works that may be behind
 
-/// A product put off until its operand was made again; it stands between a maker and its reader.
-bool is_bare_weight_gradient(const Op& op) {
-  const auto* product = std::get_if<LinearBackward>(&op);
-  return product != nullptr && !product->dx.exists() && !product->d_bias.exists();
-}
-
 struct Parts {
   std::optional<Op> unhurried;  // makes gradients of parameters, which nobody waits for
   std::optional<Op> rest;
@@ -45,6 +39,16 @@ bool is_long(const Op& op, const StepPlan& plan) {
   const Tensor& x = plan.tensor(product->x);
   const auto outs = static_cast<double>(plan.tensor(product->weight).rows);
   return 2 * outs * static_cast<double>(x.rows) * static_cast<double>(x.cols) > kLong;
+}
+
+BoundOp bind_any(const Op& op, const Context& context) {
+  return std::visit([&](const auto& typed) { return bind(typed, context); }, op);
+}
+
+Footprint joined(Footprint first, const Footprint& second) {
+  first.reads.insert(first.reads.end(), second.reads.begin(), second.reads.end());
+  first.writes.insert(first.writes.end(), second.writes.begin(), second.writes.end());
+  return first;
 }
 
 /// The bytes of a scratch before it has a place: those of the object that stands for it.
@@ -116,14 +120,19 @@ struct CudaExecutor::TaskList {
   }
 };
 
+/// What nobody waits for, on the lane where it is best.
+void CudaExecutor::bind_unhurried(const Op& op, std::size_t place, const Context& context,
+                                  const Context& aside, TaskList& list) const {
+  const Lane lane = is_long(op, plan_) ? Lane::main : list.side;
+  list.add(bind_any(op, lane == Lane::side ? aside : context), place, lane, footprint(op));
+}
+
 /// Where the gradient of a product's result is made, so is the gradient of its bias: then the
 /// product need not. False where ops[i] is no such maker.
 bool CudaExecutor::bind_maker(std::vector<Op>& ops, std::size_t i, const Context& context,
                               TaskList& list) const {
-  std::size_t next = i + 1;
-  while (next < ops.size() && is_bare_weight_gradient(ops[next])) ++next;
-  if (next == ops.size()) return false;
-  auto* product = std::get_if<LinearBackward>(&ops[next]);
+  if (i + 1 == ops.size()) return false;
+  auto* product = std::get_if<LinearBackward>(&ops[i + 1]);
   if (product == nullptr) return false;
   BoundOp maker = bind_with_bias_gradient(ops[i], *product, context);
   if (!maker) return false;
@@ -139,18 +148,11 @@ bool CudaExecutor::bind_maker(std::vector<Op>& ops, std::size_t i, const Context
 /// `down` stays by itself. False where they stay apart; else ops[i + 1] is done with as well.
 bool CudaExecutor::bind_activation(std::vector<Op>& ops, std::size_t i, const Context& context,
                                    const Context& aside, TaskList& list) const {
-  const auto both = [&](const Op& first) {
-    Footprint touched = footprint(first);
-    const Footprint second = footprint(ops[i + 1]);
-    touched.reads.insert(touched.reads.end(), second.reads.begin(), second.reads.end());
-    touched.writes.insert(touched.writes.end(), second.writes.begin(), second.writes.end());
-    return touched;
-  };
   if (i + 2 >= ops.size()) return false;
   if (const auto* up = std::get_if<Linear>(&ops[i])) {
     const auto* activation = std::get_if<Activation>(&ops[i + 1]);
     BoundOp bound = activation ? bind_activated(*up, *activation, context) : BoundOp{};
-    if (bound) list.add(bound, i, Lane::main, both(ops[i]));
+    if (bound) list.add(bound, i, Lane::main, joined(footprint(ops[i]), footprint(ops[i + 1])));
     return static_cast<bool>(bound);
   }
   const auto* down = std::get_if<LinearBackward>(&ops[i]);
@@ -160,13 +162,8 @@ bool CudaExecutor::bind_activation(std::vector<Op>& ops, std::size_t i, const Co
   BoundOp bound = bind_activated(*down, *activation, *up, context);
   if (!bound) return false;
   const Parts parts = split(ops[i]);
-  if (parts.unhurried) {
-    const Lane lane = is_long(*parts.unhurried, plan_) ? Lane::main : list.side;
-    const Context& own = lane == Lane::side ? aside : context;
-    list.add(bind(std::get<LinearBackward>(*parts.unhurried), own), i, lane,
-             footprint(*parts.unhurried));
-  }
-  Footprint touched = both(*parts.rest);
+  if (parts.unhurried) bind_unhurried(*parts.unhurried, i, context, aside, list);
+  Footprint touched = joined(footprint(*parts.rest), footprint(ops[i + 1]));
   if (up->d_bias.exists()) {
     touched.writes.push_back(
         bytes_at(context.address(up->d_bias), plan_.tensor(up->d_bias).bytes()));
@@ -177,54 +174,36 @@ bool CudaExecutor::bind_activation(std::vector<Op>& ops, std::size_t i, const Co
 }
 
 /// A product and the norm next to it as one task; on the way back the weight gradient of the
-/// product stays by itself, and the bias gradient of the product before goes with them. Returns
-/// how many ops are done with, 0 where they stay apart.
-std::size_t CudaExecutor::bind_norm(std::vector<Op>& ops, std::size_t i, const Context& context,
-                                    const Context& aside, TaskList& list) const {
-  const auto after = [&](std::size_t at) {  // weight gradients that were put off do not count
-    for (++at; at < ops.size() && is_bare_weight_gradient(ops[at]);) ++at;
-    return at;
-  };
-  const std::size_t next = after(i);
-  if (next >= ops.size()) return 0;
-  const auto join = [](Footprint first, const Footprint& second) {
-    first.reads.insert(first.reads.end(), second.reads.begin(), second.reads.end());
-    first.writes.insert(first.writes.end(), second.writes.begin(), second.writes.end());
-    return first;
-  };
+/// product stays by itself, and the bias gradient of the product before goes with them. False where
+/// they stay apart; else ops[i + 1] is done with as well.
+bool CudaExecutor::bind_norm(std::vector<Op>& ops, std::size_t i, const Context& context,
+                             const Context& aside, TaskList& list) const {
+  if (i + 1 >= ops.size()) return false;
   if (const auto* linear = std::get_if<Linear>(&ops[i])) {
-    const auto* norm = std::get_if<Norm>(&ops[next]);
-    BoundOp bound = norm && next == i + 1 ? bind_normed(*linear, *norm, context) : BoundOp{};
-    if (!bound) return 0;
-    list.add(std::move(bound), i, Lane::main, join(footprint(ops[i]), footprint(ops[next])));
-    return 2;
+    const auto* norm = std::get_if<Norm>(&ops[i + 1]);
+    BoundOp bound = norm ? bind_normed(*linear, *norm, context) : BoundOp{};
+    if (bound) list.add(bound, i, Lane::main, joined(footprint(ops[i]), footprint(ops[i + 1])));
+    return static_cast<bool>(bound);
   }
   const auto* linear = std::get_if<LinearBackward>(&ops[i]);
-  const auto* norm = std::get_if<NormBackward>(&ops[next]);
-  if (!linear || !norm) return 0;
-  const std::size_t last = after(next);
-  auto* branch = last < ops.size() ? std::get_if<LinearBackward>(&ops[last]) : nullptr;
+  const auto* norm = std::get_if<NormBackward>(&ops[i + 1]);
+  if (!linear || !norm) return false;
+  auto* branch = i + 2 < ops.size() ? std::get_if<LinearBackward>(&ops[i + 2]) : nullptr;
   BoundOp bound = bind_normed(*linear, *norm, branch, context);
-  if (!bound) return 0;
-  std::vector<SideWork> side_works;  // they follow the kernel, not the weight gradients before it
+  if (!bound) return false;
+  std::vector<SideWork> side_works;  // they follow the kernel, not the weight gradient before it
   side_works.swap(list.side_works);
   const Parts parts = split(ops[i]);
-  for (std::size_t at = i; at < next; ++at) {
-    const Parts own = at == i ? parts : split(ops[at]);
-    if (!own.unhurried) continue;
-    const Lane lane = is_long(*own.unhurried, plan_) ? Lane::main : list.side;
-    list.add(bind(std::get<LinearBackward>(*own.unhurried), lane == Lane::side ? aside : context),
-             at, lane, footprint(*own.unhurried));
-  }
+  if (parts.unhurried) bind_unhurried(*parts.unhurried, i, context, aside, list);
   list.side_works.swap(side_works);
-  Footprint touched = join(footprint(*parts.rest), footprint(ops[next]));
+  Footprint touched = joined(footprint(*parts.rest), footprint(ops[i + 1]));
   if (branch != nullptr && makes_bias_gradient(*norm, *branch)) {
     touched.writes.push_back(
         bytes_at(context.address(branch->d_bias), plan_.tensor(branch->d_bias).bytes()));
     branch->d_bias = {};
   }
-  list.add(std::move(bound), next, Lane::main, std::move(touched));
-  return next + 1 - i;
+  list.add(std::move(bound), i + 1, Lane::main, std::move(touched));
+  return true;
 }
 
 CudaExecutor::BoundProgram CudaExecutor::bind_program(Program which, const Context& shared) {
@@ -236,24 +215,15 @@ CudaExecutor::BoundProgram CudaExecutor::bind_program(Program which, const Conte
   std::vector<Op> ops = plan_.program(which);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (bind_maker(ops, i, context, list)) continue;
-    if (bind_activation(ops, i, context, aside, list)) {
+    if (bind_activation(ops, i, context, aside, list) || bind_norm(ops, i, context, aside, list)) {
       ++i;
       continue;
     }
-    if (const std::size_t done = bind_norm(ops, i, context, aside, list)) {
-      i += done - 1;
-      continue;
-    }
-    const auto add = [&](const Op& op, Lane lane) {
-      const Context& own = lane == Lane::side ? aside : context;
-      list.add(std::visit([&](const auto& typed) { return bind(typed, own); }, op), i, lane,
-               footprint(op));
-    };
     const Parts parts = split(ops[i]);
-    if (parts.unhurried) {
-      add(*parts.unhurried, is_long(*parts.unhurried, plan_) ? Lane::main : list.side);
+    if (parts.unhurried) bind_unhurried(*parts.unhurried, i, context, aside, list);
+    if (parts.rest) {
+      list.add(bind_any(*parts.rest, context), i, Lane::main, footprint(*parts.rest));
     }
-    if (parts.rest) add(*parts.rest, Lane::main);
     if (const auto* adamw = std::get_if<AdamW>(&ops[i])) {
       beta1_ = adamw->beta1;
       beta2_ = adamw->beta2;

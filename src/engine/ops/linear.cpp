@@ -21,17 +21,8 @@ void differentiate(const Linear& op, Differentiator& out) {
   const auto dx = out.slot(op.x);
   const auto weight = out.slot(op.weight);
   const auto bias = out.slot(op.bias);
-  LinearBackward backward{dy,      op.x,    op.weight,   dx.id,    weight.id,
-                          bias.id, dx.mode, weight.mode, bias.mode};
-  if (weight.id.exists() && dx.id.exists() && out.is_made_again(op.x)) {
-    LinearBackward later = backward;
-    later.dx = later.d_bias = {};
-    backward.d_weight = {};
-    out.append(backward);
-    out.put_off(later);
-    return;
-  }
-  out.append(backward);
+  out.append(LinearBackward{dy, op.x, op.weight, dx.id, weight.id, bias.id, dx.mode, weight.mode,
+                            bias.mode});
 }
 
 }  // namespace fathom::engine

@@ -124,9 +124,7 @@ BoundOp bind_with_bias_gradient(const Op& maker, const LinearBackward& linear,
     return bind_with_sums(*activation, sums, accumulate, context);
   }
   if (const auto* norm = std::get_if<NormBackward>(&maker)) {
-    const bool makes = norm->d_branch == linear.dy ? norm->d_branch_mode == GradMode::overwrite
-                                                   : norm->shares_gradient(linear.dy);
-    if (!makes) return {};
+    if (!makes_bias_gradient(*norm, linear)) return {};
     return bind_with_sums(*norm, sums, accumulate, context);
   }
   if (const auto* attention = std::get_if<AttentionBackward>(&maker)) {

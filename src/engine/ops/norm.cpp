@@ -37,30 +37,22 @@ void differentiate(const Norm& op, Differentiator& out) {
   }
   const auto gain = out.slot(op.gain);
   const auto bias = out.slot(op.bias);
-  NormBackward backward{.dy = dy,
-                        .incoming = incoming,
-                        .r = op.normalised_input(),
-                        .stats = op.stats,
-                        .gain = op.gain,
-                        .bias = {},
-                        .dx = dx.id,
-                        .d_branch = branch.id,
-                        .d_gain = gain.id,
-                        .d_bias = bias.id,
-                        .y_again = {},
-                        .dx_mode = dx.mode,
-                        .d_branch_mode = branch.mode,
-                        .d_gain_mode = gain.mode,
-                        .d_bias_mode = bias.mode,
-                        .kind = op.kind,
-                        .stream_scale = op.stream_scale,
-                        .branch_scale = op.branch_scale};
-  if (out.is_made_again(op.y)) {
-    backward.y_again = out.made_again(op.y);
-    backward.bias = op.bias;
-  }
-  out.append(backward);
-  out.append_put_off(op.y);
+  out.append(NormBackward{.dy = dy,
+                          .incoming = incoming,
+                          .r = op.normalised_input(),
+                          .stats = op.stats,
+                          .gain = op.gain,
+                          .dx = dx.id,
+                          .d_branch = branch.id,
+                          .d_gain = gain.id,
+                          .d_bias = bias.id,
+                          .dx_mode = dx.mode,
+                          .d_branch_mode = branch.mode,
+                          .d_gain_mode = gain.mode,
+                          .d_bias_mode = bias.mode,
+                          .kind = op.kind,
+                          .stream_scale = op.stream_scale,
+                          .branch_scale = op.branch_scale});
 }
 
 }  // namespace fathom::engine

@@ -10,9 +10,6 @@
 //   dx = stream_scale dr,  d_branch = branch_scale dr,  d_gain = sum dy h,  d_bias = sum dy.
 // `incoming` is the gradient that reaches r by the stream itself.
 //
-// The backward op may also make y again, from r (`y_again`): then y need not be kept for the
-// gradients of the weights that read it.
-//
 // x, branch, y: f32 or bf16; r has x's type; stats f32 [N, 2] = (mean, s); gain, bias f32 [1, D].
 #pragma once
 
@@ -40,9 +37,7 @@ struct Norm {
 
 struct NormBackward {
   TensorId dy, incoming, r, stats, gain;
-  TensorId bias;  // only to make y again
   TensorId dx, d_branch, d_gain, d_bias;
-  TensorId y_again;
   GradMode dx_mode = GradMode::overwrite;
   GradMode d_branch_mode = GradMode::overwrite;
   GradMode d_gain_mode = GradMode::overwrite;
@@ -57,7 +52,7 @@ struct NormBackward {
            stream_scale == 1 && branch_scale == 1;
   }
   Uses uses() const {
-    return Uses{{dy, incoming, r, stats, gain, bias}, {dx, d_branch, d_gain, d_bias, y_again}}
+    return Uses{{dy, incoming, r, stats, gain}, {dx, d_branch, d_gain, d_bias}}
         .may_replace(incoming, dx);
   }
 };

@@ -13,11 +13,9 @@ namespace {
 
 struct Backward {
   Operand dy, incoming, r, dx, d_branch;
-  Operand again;  // y, made again; or null
   const float* stats;
   const float* gain;
-  const float* bias;  // only for y
-  float* partial;     // [blocks, sums, width]: sums of dy h, dy and, if 3, d_branch
+  float* partial;  // [blocks, sums, width]: sums of dy h, dy and, if 3, d_branch
   std::int64_t rows, width;
   float stream_scale, branch_scale;
   bool rms, accumulate_dx, accumulate_branch;
@@ -107,7 +105,7 @@ __device__ __forceinline__ void put_pack(T* to, Pack<8> value, bool accumulate) 
   store<8>(to, value);
 }
 
-/// r of type TR, all gradients and y of type TG.
+/// r of type TR, all gradients of type TG.
 template <int LANES, class TR, class TG>
 __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
     backward_kernel(const Backward a) {
@@ -168,13 +166,6 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
       sum.x += g.v[j];
       sum.y += g.v[j] * h.v[j];
     }
-    if (a.again && holds) {
-      Pack<8> y{};
-      if (a.bias != nullptr) y = load<8>(a.bias + c);  // too many to be kept
-#pragma unroll
-      for (int j = 0; j < 8; ++j) y.v[j] += h.v[j] * gain.v[j];
-      store<8>(static_cast<TG*>(a.again.data) + at(row), y);
-    }
     sum = row_sum<LANES>(sum, between, turn);
     const float mean_g = a.rms ? 0 : sum.x * inverse_width, mean_gh = sum.y * inverse_width;
 #pragma unroll
@@ -229,22 +220,14 @@ __global__ void backward_any_kernel(Backward a) {
     const float g = load<1>(a.dy, base + c).v[0] * a.gain[c];
     float dr = s * (g - mean_g - h * mean_gh);
     if (a.incoming) dr += load<1>(a.incoming, base + c).v[0];
-    if (a.again) {
-      store<1>(a.again, base + c, {h * a.gain[c] + (a.bias != nullptr ? a.bias[c] : 0.0f)});
-    }
     if (a.d_branch) put<1>(a.d_branch, base + c, {a.branch_scale * dr}, a.accumulate_branch);
     if (a.dx) put<1>(a.dx, base + c, {a.stream_scale * dr}, a.accumulate_dx);
   }
 }
 
-struct Sums {
-  float* target[3];  // d_gain, d_bias, the gradient of the branch's bias; or null
-  bool accumulate[3];
-};
-
 /// Sums over the parts of partial [parts, count, width]; blockIdx.y says which of the count.
 __global__ void reduce_kernel(const float* partial, std::int64_t parts, int count,
-                              std::int64_t width, Sums sums) {
+                              std::int64_t width, NormSums sums) {
   __shared__ float shared[32][33];
   const int which = blockIdx.y;
   float* target = sums.target[which];
@@ -295,7 +278,7 @@ constexpr std::int64_t kWidest = 2048;
 /// The kernel that keeps rows in registers, if one fits the shape and the device.
 std::optional<BackwardLaunch> held_launch(const Backward& a) {
   if (a.width % 8 != 0 || a.width > kWidest || a.rows >= 1 << 24) return {};
-  for (const Operand& operand : {a.incoming, a.dx, a.d_branch, a.again}) {
+  for (const Operand& operand : {a.incoming, a.dx, a.d_branch}) {
     if (operand && operand.bf16 != a.dy.bf16) return {};
   }
   if (a.r.bf16 && !a.dy.bf16) return {};
@@ -333,10 +316,8 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
                       context.operand(op.r),
                       context.operand(op.dx),
                       context.operand(op.d_branch),
-                      context.operand(op.y_again),
                       context.floats(op.stats),
                       context.floats(op.gain),
-                      context.floats(op.bias),
                       nullptr,
                       r.rows,
                       r.cols,
@@ -345,9 +326,9 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
                       op.kind == NormKind::rms,
                       op.dx_mode == GradMode::accumulate,
                       op.d_branch_mode == GradMode::accumulate};
-  const Sums sums{{context.floats(op.d_gain), context.floats(op.d_bias), branch_sums},
-                  {op.d_gain_mode == GradMode::accumulate, op.d_bias_mode == GradMode::accumulate,
-                   accumulate_branch_sums}};
+  const NormSums sums{{context.floats(op.d_gain), context.floats(op.d_bias), branch_sums},
+                      {op.d_gain_mode == GradMode::accumulate,
+                       op.d_bias_mode == GradMode::accumulate, accumulate_branch_sums}};
   const auto held = held_launch(bare);
   if (!held && branch_sums != nullptr) return {};
   const BackwardLaunch launch = held.value_or(BackwardLaunch{});
@@ -362,10 +343,7 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
     if (target != nullptr) reduction.touched.writes.push_back(bytes_at(target, r.cols * 4));
   }
   reduction.run = [=, width = r.cols](cudaStream_t stream) {
-    const dim3 columns(static_cast<unsigned>(blocks_for(width, 32)), static_cast<unsigned>(count));
-    reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(static_cast<float*>(partial->data()),
-                                                        blocks, count, width, sums);
-    check_launch("norm backward");
+    reduce_sums(static_cast<const float*>(partial->data()), blocks, count, width, sums, stream);
   };
   context.beside(std::move(reduction));
   return [=](cudaStream_t stream) {
@@ -377,6 +355,13 @@ BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulat
 }
 
 }  // namespace
+
+void reduce_sums(const float* partial, std::int64_t parts, int count, std::int64_t width,
+                 const NormSums& sums, cudaStream_t stream) {
+  const dim3 columns(static_cast<unsigned>(blocks_for(width, 32)), static_cast<unsigned>(count));
+  reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(partial, parts, count, width, sums);
+  check_launch("sums of a norm");
+}
 
 BoundOp bind(const NormBackward& op, const Context& context) {
   return bind_backward(op, nullptr, false, context);

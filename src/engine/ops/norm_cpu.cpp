@@ -45,7 +45,7 @@ BoundOp bind(const NormBackward& op, const Context& context) {
                               op.branch_scale};
   const std::int64_t width = r.cols;
   const bool narrow = op.dx.exists() && context.tensor(op.dx).dtype != r.dtype;
-  require(!op.y_again.exists() && !narrow, "norm: this plan is for another device");
+  require(!narrow, "norm: this plan is for another device");
   context.scratch->reserve(2 * kParts * width);
   struct Sum {
     float* target;

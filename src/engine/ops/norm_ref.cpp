@@ -54,11 +54,6 @@ void run(const NormBackward& op, const Context& context) {
     for (std::int64_t c = 0; c < width; ++c) {
       const double passed = op.incoming.exists() ? context.data(op.incoming)[n * width + c] : 0;
       const double dr = passed + inverse * (g(c) - mean_g - hat(c) * mean_gh);
-      if (op.y_again.exists()) {
-        const double gain = op.gain.exists() ? context.data(op.gain)[c] : 1;
-        const double bias = op.bias.exists() ? context.data(op.bias)[c] : 0;
-        put(&context.data(op.y_again)[n * width + c], hat(c) * gain + bias, GradMode::overwrite);
-      }
       if (op.dx.exists()) {
         put(&context.data(op.dx)[n * width + c], op.stream_scale * dr, op.dx_mode);
       }

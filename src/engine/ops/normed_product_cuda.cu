@@ -59,42 +59,11 @@ class Apart {
   std::vector<BoundOp> ops_, rest_;
 };
 
-struct Sums {
-  float* target[3];  // d_gain, d_bias, the gradient of the branch's bias; or null
-  bool accumulate[3];
-};
-
-/// Sums over the parts of partial [parts, count, width]; blockIdx.y says which of the count.
-__global__ void reduce_kernel(const float* partial, int parts, int count, int width, Sums sums) {
-  __shared__ float shared[32][33];
-  const int which = blockIdx.y, c = static_cast<int>(blockIdx.x) * 32 + threadIdx.x;
-  float* target = sums.target[which];
-  if (target == nullptr) return;
-  float sum = 0;
-  if (c < width) {
-#pragma unroll 5
-    for (int p = threadIdx.y; p < parts; p += 32) sum += partial[(count * p + which) * width + c];
-  }
-  shared[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y != 0 || c >= width) return;
-  for (int y = 1; y < 32; ++y) sum += shared[y][threadIdx.x];
-  target[c] = sums.accumulate[which] ? target[c] + sum : sum;
-}
-
-void reduce(const float* partial, const RowProduct& product, int width, const Sums& sums,
-            cudaStream_t stream) {
-  const dim3 columns(static_cast<unsigned>(blocks_for(width, 32)),
-                     static_cast<unsigned>(product.sums()));
-  reduce_kernel<<<columns, dim3(32, 32), 0, stream>>>(partial, product.parts(), product.sums(),
-                                                      width, sums);
-  check_launch("sums of a product");
-}
-
 /// The fused kernel in its best form, or null where the ops apart are faster.
 template <class... Ops>
 std::shared_ptr<RowProduct> fastest(const RowSpec& spec, const RowOperands& operands,
-                                    const Sums& sums, const Context& context, const Ops&... ops) {
+                                    const NormSums& sums, const Context& context,
+                                    const Ops&... ops) {
   std::vector<std::string> names{"apart"};
   std::vector<std::shared_ptr<RowProduct>> products{nullptr};
   for (const RowVariant& variant : RowProduct::variants(spec)) {
@@ -115,9 +84,11 @@ std::shared_ptr<RowProduct> fastest(const RowSpec& spec, const RowOperands& oper
     const RowProduct& product = *products[i];
     const std::int64_t bytes = std::int64_t{product.parts()} * product.sums() * spec.d * 4;
     if (partial.bytes() < bytes) partial = Block(bytes);
-    const auto* memory = reinterpret_cast<float*>(partial.data());
-    product.run(reinterpret_cast<float*>(partial.data()), stream);
-    if (spec.backward) reduce(memory, product, static_cast<int>(spec.d), sums, stream);
+    auto* memory = reinterpret_cast<float*>(partial.data());
+    product.run(memory, stream);
+    if (spec.backward) {
+      reduce_sums(memory, product.parts(), product.sums(), spec.d, sums, stream);
+    }
   })];
 }
 
@@ -169,7 +140,7 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
                          norm.d_branch_mode == GradMode::overwrite;
   const Tensor& r = context.tensor(norm.r);
   if (!overwrite || !norm.gain.exists() || r.dtype != DType::f32) return {};
-  if (!norm.incoming.exists() || !norm.dx.exists() || norm.y_again.exists()) return {};
+  if (!norm.incoming.exists() || !norm.dx.exists()) return {};
   for (const TensorId id : {linear.dy, norm.incoming, norm.dx, norm.d_branch}) {
     if (!is_bf16_or_none(id, context)) return {};
   }
@@ -193,7 +164,7 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
                              .incoming = context.address(norm.incoming),
                              .dx = context.address(norm.dx),
                              .d_branch = context.address(norm.d_branch)};
-  const Sums sums{
+  const NormSums sums{
       {context.floats(norm.d_gain), context.floats(norm.d_bias),
        branch_sums ? context.floats(branch->d_bias) : nullptr},
       {norm.d_gain_mode == GradMode::accumulate, norm.d_bias_mode == GradMode::accumulate,
@@ -203,7 +174,7 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
   const auto product = fastest(spec, operands, sums, context, bare, norm);
   if (!product) return {};
   // Nobody waits for the sums over all rows: they are brought together beside what comes next.
-  const int width = static_cast<int>(r.cols);
+  const std::int64_t width = r.cols;
   const auto partial = context.between();
   partial->reserve(std::int64_t{product->parts()} * product->sums() * width * 4);
   SideWork reduction{.between = partial};
@@ -211,7 +182,8 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
     if (target != nullptr) reduction.touched.writes.push_back(bytes_at(target, r.cols * 4));
   }
   reduction.run = [=](cudaStream_t stream) {
-    reduce(static_cast<const float*>(partial->data()), *product, width, sums, stream);
+    reduce_sums(static_cast<const float*>(partial->data()), product->parts(), product->sums(),
+                width, sums, stream);
   };
   context.beside(std::move(reduction));
   return [=](cudaStream_t stream) { product->run(static_cast<float*>(partial->data()), stream); };
