@@ -2,7 +2,7 @@
 //
 // Build and run from the repository root (needs nothing but the CUDA toolkit):
 //   nvcc -std=c++20 -O3 -arch=sm_90a -Isrc bench/cuda_attention.cu src/engine/cuda/attention_*.cu \
-//     -o cuda_attention && ./cuda_attention
+//     src/engine/cuda/bulk_copy.cu -o cuda_attention && ./cuda_attention
 //
 // With two words, it looks at one variant of the forward kernel only: "check 2" or "rate 2".
 //
