@@ -15,7 +15,8 @@ namespace fathom::engine::cuda {
 namespace {
 
 constexpr std::size_t kWorkspaceBytes = 64u << 20;  // what an algorithm may ask for
-constexpr int kCandidates = 16;
+constexpr int kCandidates = 24;
+constexpr float kLook = 1;  // milliseconds that a candidate is timed for, if it is short
 
 cudaDataType_t type_of(DType dtype) {
   return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
@@ -226,9 +227,10 @@ std::size_t Products::fastest(std::size_t count, const std::function<bool(std::s
     // Long products are steady: one look tells. Short ones are looked at again.
     float milliseconds = time(i, 1);
     if (chosen != count && milliseconds > 1.2f * best) continue;
-    if (milliseconds < 0.2f) milliseconds = time(i, 5);
+    const int repeats = static_cast<int>(std::min(20.0f, kLook / milliseconds));
+    if (repeats > 1) milliseconds = time(i, repeats);
     // The first suggestion stays unless another is clearly faster.
-    if (chosen == count || milliseconds < 0.97f * best) {
+    if (chosen == count || milliseconds < 0.99f * best) {
       chosen = i;
       best = milliseconds;
     }

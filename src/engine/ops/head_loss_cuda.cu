@@ -8,7 +8,7 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr std::int64_t kChunkBytes = std::int64_t{128} << 20;
+constexpr std::int64_t kChunkBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kRowUnit = 128;  // keeps every chunk aligned
 
 std::int64_t fitting_rows(std::int64_t rows, std::int64_t bytes_per_row, std::int64_t bytes) {
