@@ -128,8 +128,8 @@ BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate
 BoundOp bind_with_sums(const AttentionBackward& op, float* bias_sums, bool accumulate,
                        const Context& context);
 
-/// A product and the activation of its result in one kernel (fused_product.h). Empty where they do
-/// not fuse or are faster apart.
+/// A product and the activation of its result in one kernel (fused_product.h), which writes slopes
+/// but not u. Empty where they do not fuse, forward and back.
 BoundOp bind_activated(const Linear& up, const Activation& activation, const Context& context);
 /// The adjoint of an activation with the product that makes its incoming gradient, dx of `down`,
 /// which is not written; with it the bias gradient of `up`, whose dy it makes. Empty as above.

@@ -12,28 +12,36 @@ namespace {
 using namespace fused;
 
 constexpr int kSharedLimit = 232448;  // of a block on sm_90
-constexpr int kMostK = 512, kStreamedK = 256;
-constexpr int kLeastStages = 4;  // fewer were slower in every measurement
-static_assert(streamed_bytes(2, 3) <= kSharedLimit && streamed_bytes(1, 4) <= kSharedLimit);
+constexpr int kStreamedK = 256;       // the least
+static_assert(streamed_bytes(2, 4) <= kSharedLimit);
 
 using Kernel = void (*)(FusedArgs);
 
-template <bool kBackward, ActivationKind kKind>
-Kernel kernel_for(const FusedVariant& variant) {
-  if (variant.streamed) return streamed_kernel<kBackward, kKind>;
-  return variant.groups == 3 ? resident_kernel<kBackward, kKind, 3>
-                             : resident_kernel<kBackward, kKind, 2>;
+template <ActivationKind kKind>
+Kernel forward_kernel(const FusedVariant& variant) {
+  if (variant.packed) return streamed_kernel<false, kKind, true>;
+  if (variant.streamed) return streamed_kernel<false, kKind, false>;
+  return variant.groups == 4   ? resident_kernel<false, kKind, 4>
+         : variant.groups == 3 ? resident_kernel<false, kKind, 3>
+                               : resident_kernel<false, kKind, 2>;
 }
 
-template <bool kBackward>
-Kernel kernel_for(ActivationKind kind, const FusedVariant& variant) {
-  switch (kind) {
+/// The way back knows the activation by its slopes only.
+Kernel backward_kernel(const FusedVariant& variant) {
+  constexpr auto kAny = ActivationKind::relu;
+  if (variant.streamed) return streamed_kernel<true, kAny, false>;
+  return variant.groups == 3 ? resident_kernel<true, kAny, 3> : resident_kernel<true, kAny, 2>;
+}
+
+Kernel kernel_for(const FusedSpec& spec, const FusedVariant& variant) {
+  if (spec.backward) return backward_kernel(variant);
+  switch (spec.kind) {
     case ActivationKind::relu:
-      return kernel_for<kBackward, ActivationKind::relu>(variant);
+      return forward_kernel<ActivationKind::relu>(variant);
     case ActivationKind::gelu:
-      return kernel_for<kBackward, ActivationKind::gelu>(variant);
+      return forward_kernel<ActivationKind::gelu>(variant);
     case ActivationKind::gelu_tanh:
-      return kernel_for<kBackward, ActivationKind::gelu_tanh>(variant);
+      return forward_kernel<ActivationKind::gelu_tanh>(variant);
     case ActivationKind::swiglu:
       break;
   }
@@ -67,8 +75,10 @@ std::string FusedSpec::name() const {
 }
 
 std::string FusedVariant::name() const {
-  return (streamed ? "streamed " : "") + std::to_string(groups) + " " + std::to_string(buffers) +
-         " " + std::to_string(stages);
+  return (packed     ? "packed "
+          : streamed ? "streamed "
+                     : "resident ") +
+         std::to_string(groups) + " " + std::to_string(slots) + " " + std::to_string(stages);
 }
 
 std::vector<FusedVariant> FusedProduct::variants(const FusedSpec& spec) {
@@ -76,49 +86,48 @@ std::vector<FusedVariant> FusedProduct::variants(const FusedSpec& spec) {
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  const bool fits = spec.k % 8 == 0 && spec.n % 8 == 0 &&
+  const bool fits = spec.m % kRows == 0 && spec.n % kColumns == 0 && spec.k % 8 == 0 &&
                     spec.n <= std::int64_t{multiprocessors} * kColumns && spec.m < (1 << 30);
   if (major != 9 || !fits || spec.kind == ActivationKind::swiglu) return {};
   if (tensor_map_encoder() == nullptr) return {};
   std::vector<FusedVariant> found;
-  for (int groups = 2; groups <= kMostGroups && spec.k <= kMostK; ++groups) {
-    // Forward, a second buffer is all that helps.
-    for (int buffers = spec.backward ? 3 : 2; buffers > 0; --buffers) {
-      const int left = kSharedLimit - resident_bytes(k_blocks_of(spec), groups, buffers, 0);
+  for (int groups = 2; groups <= (spec.backward ? 3 : 4); ++groups) {
+    for (const int slots : {1, 2, 4}) {
+      const int left = kSharedLimit - resident_bytes(k_blocks_of(spec), groups, slots, 0);
       const int stages = std::min(kMostStages, left / (groups * kChunkBytes));
-      if (stages >= kLeastStages) found.push_back({groups, buffers, stages, false});
+      if (left > 0 && stages >= 3) found.push_back({groups, slots, stages, false, false});
     }
   }
   if (spec.k >= kStreamedK) {
-    found.push_back({2, 2, 3, true});
-    if (!spec.backward) found.push_back({2, 1, 4, true});
+    found.push_back({2, 2, 4, true, false});
+    if (!spec.backward) found.push_back({2, 2, 4, true, true});
   }
   return found;
 }
 
 FusedProduct::FusedProduct(const FusedSpec& spec, const FusedOperands& operands,
                            const FusedVariant& variant, int multiprocessors) {
-  args_.a = tensor_map(operands.a, spec.m, spec.k, kRows);
+  const int columns = variant.streamed ? kWideColumns : kColumns;
+  const int rows = variant.streamed ? 2 * kRows : kRows;
+  args_.a = tensor_map(operands.a, spec.m, spec.k, rows);
   args_.b = spec.backward ? tensor_map(operands.b, spec.k, spec.n, kBlock)
-                          : tensor_map(operands.b, spec.n, spec.k, kColumns);
-  args_.pre = tensor_map(operands.pre, spec.m, spec.n, kRows);
-  args_.out = tensor_map(operands.out, spec.m, spec.n, kRows);
+                          : tensor_map(operands.b, spec.n, spec.k, columns);
+  args_.out = tensor_map(operands.out, spec.m, spec.n, kRows / 4);
   args_.bias = operands.bias;
-  args_.tiles = static_cast<int>((spec.m + kRows - 1) / kRows);
+  args_.slopes = static_cast<uint4*>(operands.slopes);
+  args_.tiles = static_cast<int>(spec.m / kRows);
   args_.columns = static_cast<int>(spec.n);
-  const int columns = variant.streamed ? 2 * kColumns : kColumns;
   args_.column_tiles = static_cast<int>((spec.n + columns - 1) / columns);
   args_.k_blocks = k_blocks_of(spec);
   args_.stages = variant.stages;
-  args_.buffers = variant.buffers;
-  const int most = (args_.tiles + variant.groups - 1) / variant.groups;  // tiles of a block's own
+  args_.slots = variant.slots;
+  const int most = (args_.tiles + variant.groups - 1) / variant.groups;  // that find work
   parts_ = std::clamp(multiprocessors / args_.column_tiles, 1, most);
-  threads_ = variant.streamed ? 384 : variant.groups * 160;
+  threads_ = (variant.groups + 1) * 128;
   bytes_ = variant.streamed
-               ? streamed_bytes(variant.buffers, variant.stages)
-               : resident_bytes(args_.k_blocks, variant.groups, variant.buffers, variant.stages);
-  kernel_ =
-      spec.backward ? kernel_for<true>(spec.kind, variant) : kernel_for<false>(spec.kind, variant);
+               ? streamed_bytes(variant.slots, variant.stages)
+               : resident_bytes(args_.k_blocks, variant.groups, variant.slots, variant.stages);
+  kernel_ = kernel_for(spec, variant);
   // A property of the kernel, not of the launch: variants that share a kernel need the most.
   check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedLimit),
         "shared memory of a product");

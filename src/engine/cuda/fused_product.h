@@ -1,11 +1,16 @@
 // Products of the feed-forward that do the activation's work on the way to memory (Hopper, bf16):
 //
-//   forward    pre = a b^T,  out = f(pre + bias)          a [M, K], b [N, K] (x and W of `up`)
-//   backward   out = (a b) f'(pre + bias)                 a [M, K], b [K, N] (dy and W of `down`),
-//              and the column sums of out by part
+//   forward    out = f(a b^T + bias), slopes = f'(the same)   a [M, K], b [N, K] (x and W of `up`)
+//   backward   out = (a b) slopes                             a [M, K], b [K, N] (dy and W of
+//              `down`), and the column sums of out by part
 //
-// One pass over memory instead of two or three. N and K must be divisible by 8. Two forms: a block
-// keeps its columns of b in shared memory for good (K <= 512), or streams both operands.
+// Slopes are coded in bytes (ops/activation.h) and lie as the kernels hold them: for each tile of
+// 64 rows x 128 columns 8 KiB, [4 packs, 128 threads, 16 bytes]; thread t has rows t/32*16 + t%32/4
+// and 8 further, columns t%4*2 and the next of each 8, a pack is four such 8s, in each the first
+// row's two columns before the second's. Any forward form goes with any backward form.
+//
+// M must be divisible by 64, N by 128, K by 8. Two forms: a block keeps its columns of b in shared
+// memory for good (K <= 512), or streams both operands.
 #pragma once
 
 #include <cuda.h>
@@ -30,26 +35,27 @@ struct FusedSpec {
 struct FusedOperands {
   const void* a = nullptr;
   const void* b = nullptr;
-  const float* bias = nullptr;  // or none
-  void* pre = nullptr;
+  const float* bias = nullptr;  // or none; not for the way back
+  void* slopes = nullptr;       // u8 [M, N]; forward or none
   void* out = nullptr;
 };
 
-/// How a block shares out its work and memory: warpgroups, tiles of results in work for each,
-/// tiles of `a` on their way for each.
+/// How a block shares out its work and memory: warpgroups that multiply; of each, slots for results
+/// and stages of operands; whether results wait as bf16 for the work on them.
 struct FusedVariant {
-  int groups = 2, buffers = 2, stages = 4;
-  bool streamed = false;
+  int groups = 2, slots = 2, stages = 4;
+  bool streamed = false, packed = false;
 
   std::string name() const;
 };
 
 /// What a kernel is given.
 struct FusedArgs {
-  CUtensorMap a, b, pre, out;
+  CUtensorMap a, b, out;
   const float* bias;
+  uint4* slopes;
   float* partial;
-  int tiles, columns, column_tiles, k_blocks, stages, buffers;
+  int tiles, columns, column_tiles, k_blocks, stages, slots;
 };
 
 class FusedProduct {

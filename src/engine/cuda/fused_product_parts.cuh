@@ -1,25 +1,23 @@
-// What the kernels of fused_product.h share: where things lie in shared memory, fetching, and the
-// work on a tile of results of 64 rows x 128 columns, which a warpgroup does.
+// What the kernels of fused_product.h share: who works where, where things lie in shared memory,
+// and the products of a block of K.
 //
-// All tiles in shared memory have rows of 128 bytes in the 128-byte swizzle, 64 columns each.
-// Results leave through shared memory by the copy engine, which also guards the edges: zeros come
-// in, nothing goes out.
+// A tile of results has 64 rows and the columns of its block, and a warpgroup makes it. All tiles
+// in shared memory have rows of 128 bytes in the 128-byte swizzle, 64 columns each. The copy engine
+// guards the edges: zeros come in, nothing goes out.
 #pragma once
 
-#include "engine/cuda/activation_value.cuh"
 #include "engine/cuda/attention_flash.cuh"
 #include "engine/cuda/attention_wgmma.cuh"
 #include "engine/cuda/bulk_copy.cuh"
-#include "engine/cuda/device.cuh"
 #include "engine/cuda/fused_product.h"
 
 namespace fathom::engine::cuda::fused {
 
-constexpr int kRows = 64, kColumns = 128, kBlock = 64;  // of a tile of results; of K
-constexpr int kChunkBytes = kRows * kBlock * 2;         // 64 x 64 of anything
-constexpr int kWeightBytes = kColumns * kBlock * 2;     // of b, for one block of K
-constexpr int kBufferBytes = 2 * kChunkBytes;           // see Workspace
-constexpr int kMostStages = 8, kMostBuffers = 4, kMostGroups = 3;
+constexpr int kRows = 64, kBlock = 64;           // of a tile; of K
+constexpr int kChunkBytes = kRows * kBlock * 2;  // 64 x 64 of anything
+constexpr int kSlotBytes = kChunkBytes / 4;      // the 16 rows of a warp
+constexpr int kMostStages = 8;
+constexpr int kRingBytes = 2 * kMostStages * 8;
 
 /// A place in a ring of buffers, and the parity of this time around.
 struct Place {
@@ -33,203 +31,113 @@ struct Place {
   }
 };
 
-/// Where a warpgroup's things lie in shared memory. A buffer is, forward, 64 columns of pre and
-/// then of out; on the way back 128 columns of pre, which out replaces.
-struct Workspace {
-  std::uint32_t weights, buffers, stages, bias, weights_full, ring, tickets;
+/// The tiles of rows that a warpgroup takes: first, first + step and so on.
+struct Share {
+  int first, step, rounds;
+};
 
-  __device__ __forceinline__ std::uint32_t stage(int s) const { return stages + s * kChunkBytes; }
-  __device__ __forceinline__ std::uint32_t buffer(int i) const {
-    return buffers + i * kBufferBytes;
-  }
+/// Where a warpgroup's things lie in shared memory. A slot holds 64 columns of results of the
+/// warpgroup's rows on their way out; a warp uses only its own part.
+struct Workspace {
+  std::uint32_t weights, stages, slots, ring;
+  int stage_bytes;
+
+  __device__ __forceinline__ std::uint32_t stage(int s) const { return stages + s * stage_bytes; }
   __device__ __forceinline__ std::uint32_t full(int s) const { return ring + s * 8; }
   __device__ __forceinline__ std::uint32_t empty(int s) const {
     return ring + (kMostStages + s) * 8;
   }
-  __device__ __forceinline__ std::uint32_t buffer_full(int i) const { return tickets + i * 8; }
-  __device__ __forceinline__ std::uint32_t buffer_empty(int i) const {
-    return tickets + (kMostBuffers + i) * 8;
+  __device__ __forceinline__ std::uint32_t slot(int i) const {
+    return slots + i * kChunkBytes + ((threadIdx.x >> 5) & 3) * kSlotBytes;
   }
 };
 
-/// Which tiles of rows a worker takes.
-struct Share {
-  int first, step;
-};
-
-/// b of a block of K, 128 columns.
-template <bool kBackward>
-__device__ __forceinline__ void fetch_weights(const FusedArgs& args, std::uint32_t to, int kb,
-                                              int column, std::uint32_t barrier) {
-  if constexpr (kBackward) {  // [K, N]: two tiles of 64 rows x 64 columns
-    load_tile(to, args.b, column, kb * kBlock, barrier);
-    load_tile(to + kChunkBytes, args.b, column + 64, kb * kBlock, barrier);
-  } else {  // [N, K]: one tile of 128 rows
-    load_tile(to, args.b, kb * kBlock, column, barrier);
+/// Barriers of a ring whose stages are used by `warps` warps.
+__device__ __forceinline__ void make_ring(const Workspace& at, int stages, int warps) {
+  for (int s = 0; s < stages; ++s) {
+    make_barrier(at.full(s), 1);
+    make_barrier(at.empty(s), warps);
   }
+  publish_barriers();
 }
 
-/// pre of a tile into a buffer, once that is free.
-__device__ __forceinline__ void fetch_pre(const FusedArgs& args, const Workspace& at,
-                                          const Place& buffer, int tile, int column) {
-  wait_for(at.buffer_empty(buffer.index), buffer.parity ^ 1);
-  const std::uint32_t full = at.buffer_full(buffer.index), to = at.buffer(buffer.index);
-  arrive_expecting(full, kBufferBytes);
-  load_tile(to, args.pre, column, tile * kRows, full);
-  load_tile(to + kChunkBytes, args.pre, column + 64, tile * kRows, full);
+/// The warps that fetch need few registers; those that multiply take what they leave.
+template <int COUNT>
+__device__ __forceinline__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
-
-/// All threads of a warpgroup.
-__device__ __forceinline__ void meet(int group) {
-  asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
+template <int COUNT>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
 
 /// All threads that multiply.
 template <int THREADS>
-__device__ __forceinline__ void meet_block() {
-  asm volatile("bar.sync %0, %1;" ::"n"(kMostGroups + 1), "n"(THREADS) : "memory");
+__device__ __forceinline__ void meet_workers() {
+  asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
 }
 
-/// The four 8 x 8 squares of 16 columns from c[n] on, as store_matrices wants them.
-__device__ __forceinline__ void pack_squares(std::uint32_t (&r)[4], const float (&c)[2][4]) {
-#pragma unroll
-  for (int i = 0; i < 4; ++i) r[i] = pack_bf16(c[i >> 1][(i & 1) * 2], c[i >> 1][(i & 1) * 2 + 1]);
-}
-
-/// pre and out of a tile, 64 columns at a time.
-template <ActivationKind kKind>
-__device__ __forceinline__ void finish_forward(const FusedArgs& args, const Workspace& at,
-                                               const float (&c)[16][4], const float* bias,
-                                               Place& buffer, int group, int tile, int column) {
-  const int lane = threadIdx.x & 31, warp = (threadIdx.x >> 5) & 3;
-  const bool leader = threadIdx.x % 128 == 0;
-  const std::uint32_t own = warp * 16 * 128 + flash::left_offset<64>(lane);
-#pragma unroll
-  for (int chunk = 0; chunk < 2; ++chunk) {
-    if (column + chunk * 64 >= args.columns) break;
-    const std::uint32_t to = at.buffer(buffer.index);
-    if (leader) {  // the buffer's last results are out
-      if (args.buffers == 1) wait_stores_read<0>();
-      if (args.buffers == 2) wait_stores_read<1>();
-    }
-    meet(group);
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const int n = chunk * 8 + j * 2;
-      float y[2][4];
-      const float pre[2][4] = {{c[n][0], c[n][1], c[n][2], c[n][3]},
-                               {c[n + 1][0], c[n + 1][1], c[n + 1][2], c[n + 1][3]}};
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const float2 b = *reinterpret_cast<const float2*>(bias + (n + e) * 8);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          y[e][i] = evaluate<kKind, true>(pre[e][i] + ((i & 1) ? b.y : b.x)).y;
-        }
-      }
-      std::uint32_t r[4];
-      pack_squares(r, pre);
-      flash::store_matrices((to + own) ^ (j << 5), r);
-      pack_squares(r, y);
-      flash::store_matrices((to + kChunkBytes + own) ^ (j << 5), r);
-    }
-    flash::publish_shared();
-    meet(group);
-    if (leader) {
-      store_tile(args.pre, column + chunk * 64, tile * kRows, to);
-      store_tile(args.out, column + chunk * 64, tile * kRows, to + kChunkBytes);
-      commit_stores();
-    }
-    buffer.advance(args.buffers);
-  }
-}
-
-/// out of a tile in the place of pre; adds to the sums of this thread's columns.
-template <ActivationKind kKind>
-__device__ __forceinline__ void finish_backward(const FusedArgs& args, const Workspace& at,
-                                                const float (&c)[16][4], float (&sums)[16][2],
-                                                const float* bias, const Place& buffer, int group,
-                                                int tile, int column) {
-  const int lane = threadIdx.x & 31, warp = (threadIdx.x >> 5) & 3;
-  const std::uint32_t tiles = at.buffer(buffer.index);
-  const std::uint32_t own = tiles + warp * 16 * 128 + flash::left_offset<64>(lane);
-  wait_for(at.buffer_full(buffer.index), buffer.parity);
-#pragma unroll
-  for (int chunk = 0; chunk < 2; ++chunk) {
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      const int n = chunk * 8 + j * 2;
-      const std::uint32_t place = (own ^ (j << 5)) + chunk * kChunkBytes;
-      std::uint32_t r[4];
-      flash::load_matrices(r, place);
-      float du[2][4];
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const float2 b = *reinterpret_cast<const float2*>(bias + (n + e) * 8);
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float2 u = unpack_bf16(r[2 * e + half]);
-          const float* d = c[n + e] + 2 * half;
-          du[e][2 * half] = d[0] * evaluate<kKind, true>(u.x + b.x).slope;
-          du[e][2 * half + 1] = d[1] * evaluate<kKind, true>(u.y + b.y).slope;
-        }
-        sums[n + e][0] += du[e][0] + du[e][2];
-        sums[n + e][1] += du[e][1] + du[e][3];
-      }
-      pack_squares(r, du);
-      flash::store_matrices(place, r);
-    }
-  }
-  flash::publish_shared();
-  meet(group);
-  if (threadIdx.x % 128 == 0) {
-    if (column < args.columns) store_tile(args.out, column, tile * kRows, tiles);
-    if (column + 64 < args.columns) {
-      store_tile(args.out, column + 64, tile * kRows, tiles + kChunkBytes);
-    }
-    commit_stores();
-  }
-}
-
-/// The column sums of `warps` warps from `first` on, which hold the same columns, in a fixed order:
-/// lanes, then warps. `rows` f32 [warps, 128] is free; `meet_all` lets these warps meet.
-template <class Meet>
-__device__ __forceinline__ void put_sums(const FusedArgs& args, float (&sums)[16][2], float* rows,
-                                         int first, int warps, int part, int column,
-                                         const Meet& meet_all) {
-  const int lane = threadIdx.x & 31;
-#pragma unroll
-  for (int n = 0; n < 16; ++n) {
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-#pragma unroll
-      for (int lanes = 4; lanes < 32; lanes *= 2) {
-        sums[n][e] += __shfl_xor_sync(0xffffffffu, sums[n][e], lanes);
-      }
-    }
-  }
-  if (lane < 4) {
-    float* own = rows + (static_cast<int>(threadIdx.x >> 5) - first) * kColumns;
-#pragma unroll
-    for (int n = 0; n < 16; ++n) {
-      own[n * 8 + lane * 2] = sums[n][0];
-      own[n * 8 + lane * 2 + 1] = sums[n][1];
-    }
-  }
-  meet_all();
-  const int c = static_cast<int>(threadIdx.x) - first * 32;
-  if (c >= kColumns || column + c >= args.columns) return;
-  float sum = 0;
-  for (int w = 0; w < warps; ++w) sum += rows[w * kColumns + c];
-  args.partial[static_cast<std::int64_t>(part) * args.columns + column + c] = sum;
-}
-
-/// b of a block of K, 128 columns, for the products.
+/// b of a block of K for the products.
 template <bool kBackward>
 __device__ __forceinline__ std::uint64_t describe_weights(std::uint32_t weights) {
   return kBackward ? flash::describe_turned<kChunkBytes>(weights) : flash::describe<128>(weights);
 }
 template <bool kBackward>
 constexpr int kWeightStep = kBackward ? 128 : 2;  // 16 of K further, in units of 16 bytes
+
+/// The tile of b from `column` on for a block of K.
+template <bool kBackward, int COLUMNS>
+__device__ __forceinline__ void fetch_weights(const FusedArgs& args, std::uint32_t to, int kb,
+                                              int column, std::uint32_t full) {
+  if constexpr (kBackward) {  // [K, N]: tiles of 64 rows x 64 columns
+    for (int i = 0; i < COLUMNS / 64; ++i) {
+      load_tile(to + i * kChunkBytes, args.b, column + i * 64, kb * kBlock, full);
+    }
+  } else {  // [N, K]: one tile
+    load_tile(to, args.b, kb * kBlock, column, full);
+  }
+}
+
+#define FATHOM_SUMS(n) "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3])
+#define FATHOM_SUMS_4(n) FATHOM_SUMS(n), FATHOM_SUMS(n + 1), FATHOM_SUMS(n + 2), FATHOM_SUMS(n + 3)
+
+/// c[64 x 256] (+)= a[64 x 16] b[16 x 256]
+template <bool TURN_B>
+__device__ __forceinline__ void multiply_wide(float (&c)[32][4], std::uint64_t a, std::uint64_t b,
+                                              bool add) {
+  asm volatile(
+      "{\n.reg .pred add;\nsetp.ne.b32 add, %131, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      " %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      " %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+      " %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+      " %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
+      " %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, "
+      " %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, "
+      " %125, %126, %127}, "
+      "%128, %129, add, 1, 1, 0, %130;\n}"
+      : FATHOM_SUMS_4(0), FATHOM_SUMS_4(4), FATHOM_SUMS_4(8), FATHOM_SUMS_4(12), FATHOM_SUMS_4(16),
+        FATHOM_SUMS_4(20), FATHOM_SUMS_4(24), FATHOM_SUMS_4(28)
+      : "l"(a), "l"(b), "n"(TURN_B ? 1 : 0), "r"(static_cast<int>(add)));
+}
+using flash::multiply_wide;
+
+#undef FATHOM_SUMS
+#undef FATHOM_SUMS_4
+
+/// The products of a block of K: c = (or +=) a b, as one group.
+template <bool kBackward, int N>
+__device__ __forceinline__ void multiply_block(float (&c)[N][4], std::uint32_t a, std::uint32_t b,
+                                               bool add) {
+  const std::uint64_t left = flash::describe<128>(a), right = describe_weights<kBackward>(b);
+  flash::begin_products();
+#pragma unroll
+  for (int kk = 0; kk < kBlock / 16; ++kk) {
+    multiply_wide<kBackward>(c, left + kk * 2, right + kk * kWeightStep<kBackward>, add || kk > 0);
+  }
+  flash::commit_products();
+}
 
 }  // namespace fathom::engine::cuda::fused

@@ -1,79 +1,48 @@
 // The kernel of fused_product.h for K up to 512.
 //
 // A block owns 128 columns and keeps b for them in shared memory. Each of its warpgroups is a
-// worker of its own: it takes every so many-th tile of 64 rows, so that one multiplies while
-// another is busy with its results; a warp beside each fetches its tiles of a (64 rows x 64 of K),
-// and on the way back its tiles of pre.
+// worker of its own: it takes every so many-th tile of 64 rows, so that one multiplies while others
+// are busy with their results; a warp for each fetches its tiles of a (64 rows x 64 of K).
 #pragma once
 
-#include "engine/cuda/fused_product_parts.cuh"
+#include "engine/cuda/fused_product_finish.cuh"
 
 namespace fathom::engine::cuda::fused {
 
-constexpr int kWorkerBarriers = 2 * kMostStages + 2 * kMostBuffers;  // of a worker
-constexpr int kResidentTail = kColumns * 4 + (kMostGroups * kWorkerBarriers + 1) * 8;
+constexpr int kN = 16, kColumns = 8 * kN, kWeightBytes = kColumns * kBlock * 2;
 
-__host__ __device__ constexpr int resident_bytes(int k_blocks, int groups, int buffers,
-                                                 int stages) {
-  return k_blocks * kWeightBytes + groups * (buffers * kBufferBytes + stages * kChunkBytes) +
-         kResidentTail;
+__host__ __device__ constexpr int resident_bytes(int k_blocks, int groups, int slots, int stages) {
+  return k_blocks * kWeightBytes + groups * (slots + stages) * kChunkBytes + kColumns * 4 + 8 +
+         groups * kRingBytes;
 }
 
-__device__ __forceinline__ Workspace resident_workspace(const FusedArgs& args, std::uint32_t base,
-                                                        int groups, int group) {
-  const int own = args.buffers * kBufferBytes + args.stages * kChunkBytes;
-  const std::uint32_t owns = base + args.k_blocks * kWeightBytes;
-  Workspace at;
-  at.weights = base;
-  at.buffers = owns + group * own;
-  at.stages = at.buffers + args.buffers * kBufferBytes;
-  at.bias = owns + groups * own;
-  at.weights_full = at.bias + kColumns * 4;
-  at.ring = at.weights_full + 8 + group * kWorkerBarriers * 8;
-  at.tickets = at.ring + 2 * kMostStages * 8;
-  return at;
-}
-
-template <bool kBackward>
-__device__ __forceinline__ void fetch(const FusedArgs& args, const Workspace& at, Share share,
-                                      int column) {
-  Place stage, buffer;
-  for (int tile = share.first; tile < args.tiles; tile += share.step) {
+__device__ __forceinline__ void fetch(const FusedArgs& args, const Workspace& at,
+                                      const Share& share) {
+  Place stage;
+  for (int round = 0; round < share.rounds; ++round) {
+    const int row = (share.first + round * share.step) * kRows;
     for (int kb = 0; kb < args.k_blocks; ++kb) {
+      const std::uint32_t full = at.full(stage.index);
       wait_for(at.empty(stage.index), stage.parity ^ 1);
-      arrive_expecting(at.full(stage.index), kChunkBytes);
-      load_tile(at.stage(stage.index), args.a, kb * kBlock, tile * kRows, at.full(stage.index));
+      arrive_expecting(full, kChunkBytes);
+      load_tile(at.stage(stage.index), args.a, kb * kBlock, row, full);
       stage.advance(args.stages);
-    }
-    if constexpr (kBackward) {
-      fetch_pre(args, at, buffer, tile, column);
-      buffer.advance(args.buffers);
     }
   }
 }
 
-/// The products of one tile: c[64 x 128] over all of K.
-template <bool kBackward, class Between>
+/// The products of a tile over all of K.
+template <bool kBackward>
 __device__ __forceinline__ void multiply(const FusedArgs& args, const Workspace& at,
-                                         float (&c)[16][4], Place& stage, const Between& between) {
-  const bool one_a_warp = (threadIdx.x & 31) == 0;
+                                         float (&c)[kN][4], Place& stage) {
+  const bool leader = (threadIdx.x & 31) == 0;
   int before = 0;
   for (int kb = 0; kb < args.k_blocks; ++kb) {
     wait_for(at.full(stage.index), stage.parity);
-    const std::uint64_t a = flash::describe<128>(at.stage(stage.index));
-    const std::uint64_t b = describe_weights<kBackward>(at.weights + kb * kWeightBytes);
-    flash::begin_products();
-#pragma unroll
-    for (int kk = 0; kk < kBlock / 16; ++kk) {
-      flash::multiply_wide<kBackward>(c, a + kk * 2, b + kk * kWeightStep<kBackward>,
-                                      kb > 0 || kk > 0);
-    }
-    flash::commit_products();
-    if (kb == 0) {
-      between();
-    } else {
+    multiply_block<kBackward>(c, at.stage(stage.index), at.weights + kb * kWeightBytes, kb > 0);
+    if (kb > 0) {
       flash::wait_products<1>();
-      if (one_a_warp) arrive(at.empty(before));
+      if (leader) arrive(at.empty(before));
     }
     __syncwarp();
     before = stage.index;
@@ -81,80 +50,92 @@ __device__ __forceinline__ void multiply(const FusedArgs& args, const Workspace&
   }
   flash::wait_products<0>();
   flash::pin(c);
-  if (one_a_warp) arrive(at.empty(before));
+  if (leader) arrive(at.empty(before));
   __syncwarp();
 }
 
 template <bool kBackward, ActivationKind kKind, int GROUPS>
-__global__ void __launch_bounds__(GROUPS * 160, 1)
+__global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
     resident_kernel(const __grid_constant__ FusedArgs args) {
 #if FATHOM_WGMMA
+  // Of what the block was launched with: 168, 128 or 96 for each thread.
+  constexpr int kOwnRegisters = GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112;
   extern __shared__ __align__(1024) unsigned char memory[];
   const std::uint32_t base = flash::shared_address(memory);
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-  const bool fetches = warp >= GROUPS * 4;
+  const bool fetches = warp >= GROUPS * 4, starts = lane == 0 && fetches && warp < GROUPS * 5;
   const int group = fetches ? warp - GROUPS * 4 : warp >> 2;
-  const int part = blockIdx.x / args.column_tiles, parts = gridDim.x / args.column_tiles;
+  const int part = static_cast<int>(blockIdx.x) / args.column_tiles;
+  const int parts = static_cast<int>(gridDim.x) / args.column_tiles;
   const int column = static_cast<int>(blockIdx.x) % args.column_tiles * kColumns;
-  const Workspace at = resident_workspace(args, base, GROUPS, group);
-  float* bias = reinterpret_cast<float*>(memory + (at.bias - base));
 
-  if (fetches && lane == 0) {
-    for (int s = 0; s < args.stages; ++s) {
-      make_barrier(at.full(s), 1);
-      make_barrier(at.empty(s), 4);
-    }
-    for (int i = 0; i < args.buffers; ++i) {
-      make_barrier(at.buffer_full(i), 1);
-      make_barrier(at.buffer_empty(i), 1);
-    }
-    if (group == 0) make_barrier(at.weights_full, 1);
-    publish_barriers();
+  const std::uint32_t owns = base + args.k_blocks * kWeightBytes;
+  const std::uint32_t biases = owns + GROUPS * (args.slots + args.stages) * kChunkBytes;
+  const std::uint32_t weights_full = biases + kColumns * 4;
+  Workspace at;
+  at.weights = base;
+  at.stages = owns + group * (args.slots + args.stages) * kChunkBytes;
+  at.stage_bytes = kChunkBytes;
+  at.slots = at.stages + args.stages * kChunkBytes;
+  at.ring = weights_full + 8 + group * kRingBytes;
+  float* bias = reinterpret_cast<float*>(memory + (biases - base));
+
+  if (starts) {
+    if (group == 0) make_barrier(weights_full, 1);
+    make_ring(at, args.stages, 4);
   }
-  if (threadIdx.x < kColumns) {
-    const int c = column + static_cast<int>(threadIdx.x);
-    bias[threadIdx.x] = args.bias != nullptr && c < args.columns ? args.bias[c] : 0.0f;
-  }
+  if (!kBackward) put_bias<kKind>(args, bias, column, kColumns);
   __syncthreads();
 
-  const Share share{part * GROUPS + group, parts * GROUPS};
+  Share share{part * GROUPS + group, parts * GROUPS, 0};
+  share.rounds = max(0, (args.tiles - share.first + share.step - 1) / share.step);
   if (fetches) {
-    if (lane != 0) return;
+    give_registers<GROUPS == 3 ? 32 : 24>();
+    if (!starts) return;
     if (group == 0) {
-      arrive_expecting(at.weights_full, args.k_blocks * kWeightBytes);
+      arrive_expecting(weights_full, args.k_blocks * kWeightBytes);
       for (int kb = 0; kb < args.k_blocks; ++kb) {
-        fetch_weights<kBackward>(args, at.weights + kb * kWeightBytes, kb, column, at.weights_full);
+        fetch_weights<kBackward, kColumns>(args, at.weights + kb * kWeightBytes, kb, column,
+                                           weights_full);
       }
     }
-    fetch<kBackward>(args, at, share, column);
-    return;
-  }
-  const float* own_bias = bias + (lane & 3) * 2;
-  const bool leader = threadIdx.x % 128 == 0;
-  Place stage, buffer, last_buffer;
-  float sums[16][2] = {};
-  wait_for(at.weights_full, 0);
-  for (int tile = share.first; tile < args.tiles; tile += share.step) {
-    float c[16][4];
-    multiply<kBackward>(args, at, c, stage, [&] {
-      if (!kBackward || !leader || tile == share.first) return;
-      wait_stores_read<0>();  // of the tile before: its buffer may be filled again
-      arrive(at.buffer_empty(last_buffer.index));
-    });
-    if constexpr (kBackward) {
-      finish_backward<kKind>(args, at, c, sums, own_bias, buffer, group, tile, column);
-      last_buffer = buffer;
-      buffer.advance(args.buffers);
-    } else {
-      finish_forward<kKind>(args, at, c, own_bias, buffer, group, tile, column);
+    fetch(args, at, share);
+  } else {
+    take_registers<kOwnRegisters>();
+    Place stage;
+    int slot = 0;
+    [[maybe_unused]] float sums[kBackward ? kN : 1][2] = {};
+    bias += (lane & 3) * 2;
+    wait_for(weights_full, 0);
+    for (int round = 0; round < share.rounds; ++round) {
+      const int tile = share.first + round * share.step;
+      float c[kN][4];
+      if constexpr (kBackward) {
+        Codes codes[2];
+        codes[0].load(args, tile, column);
+        codes[1].load(args, tile, column + 64);
+        prefetch_codes(args, tile + share.step, column);
+        multiply<kBackward>(args, at, c, stage);
+        finish_backward<0>(args, at, c, sums, codes[0], slot, tile, column);
+        finish_backward<8>(args, at, c, sums, codes[1], slot, tile, column + 64);
+      } else {
+        multiply<kBackward>(args, at, c, stage);
+#pragma unroll
+        for (int chunk = 0; chunk < 2; ++chunk) {
+          finish_forward<kKind>(
+              args, at,
+              [&](int n, int i, float b) {
+                return fmaf(c[chunk * 8 + n][i], Scaled<kKind>::kScale, b);
+              },
+              bias + chunk * 64, slot, tile, column + chunk * 64);
+        }
+      }
     }
+    if constexpr (kBackward) {  // b has been used for the last time
+      put_sums<GROUPS>(args, sums, reinterpret_cast<float*>(memory), part, column);
+    }
+    if (lane == 0) wait_stores_read<0>();
   }
-  if constexpr (kBackward) {
-    meet_block<GROUPS * 128>();  // b has been used for the last time
-    put_sums(args, sums, reinterpret_cast<float*>(memory), 0, GROUPS * 4, part, column,
-             [] { meet_block<GROUPS * 128>(); });
-  }
-  if (leader) wait_stores_read<0>();
 #else
   __trap();  // compiled for a GPU without these products: never launched there
 #endif

@@ -1,6 +1,9 @@
 // Linear and Activation as one kernel, and the adjoint of Activation with the product that makes
-// its incoming gradient. Both write what the ops apart write, but for that gradient: the ops apart
-// lay du on its memory, so nobody else wants it.
+// its incoming gradient. Neither u nor that gradient is written: where they fuse, nobody else wants
+// them. The slopes between the two lie in an order of their own (fused_product.h), so both
+// directions fuse or neither does.
+#include <optional>
+
 #include "engine/cuda/executor.h"
 #include "engine/cuda/fused_product.h"
 
@@ -13,87 +16,107 @@ bool overlap(TensorId a, TensorId b, const Context& context) {
   return first < second + context.tensor(b).bytes() && second < first + context.tensor(a).bytes();
 }
 
-/// The fused kernel in its best form, or null where the ops apart are faster.
+/// The product in its best form.
 std::shared_ptr<FusedProduct> fastest(const FusedSpec& spec, const FusedOperands& operands,
-                                      const std::function<std::vector<BoundOp>()>& bind_apart,
                                       const Context& context) {
-  std::vector<std::string> names{"apart"};
-  std::vector<std::shared_ptr<FusedProduct>> products{nullptr};
+  std::vector<std::string> names;
+  std::vector<std::shared_ptr<FusedProduct>> products;
   for (const FusedVariant& variant : FusedProduct::variants(spec)) {
     names.push_back(variant.name());
     products.push_back(
         std::make_shared<FusedProduct>(spec, operands, variant, context.multiprocessors));
   }
-  if (products.size() == 1) return nullptr;
-  std::vector<BoundOp> apart;
   Block partial;  // the scratch has no place yet
   return products[context.products.pick(
       spec.name(), names, [&](std::size_t i, cudaStream_t stream) {
-        if (i == 0) {
-          if (apart.empty()) apart = bind_apart();
-          for (const BoundOp& op : apart) op(stream);
-          return;
-        }
         const std::int64_t bytes = products[i]->parts() * spec.n * 4;
         if (spec.backward && partial.bytes() < bytes) partial = Block(bytes);
         products[i]->run(reinterpret_cast<float*>(partial.data()), stream);
       })];
 }
 
+std::optional<FusedSpec> forward_spec(const Linear& linear, const Activation& activation,
+                                      const Context& context) {
+  if (activation.u != linear.y || context.tensor(linear.x).dtype != DType::bf16) return {};
+  if (linear.bias.exists() && context.late_bias(linear.y) != linear.bias) return {};
+  if (overlap(activation.y, linear.x, context)) return {};
+  if (activation.slopes.exists() && overlap(activation.slopes, linear.x, context)) return {};
+  const Tensor& x = context.tensor(linear.x);
+  const FusedSpec spec{x.rows, context.tensor(linear.y).cols, x.cols, activation.kind, false};
+  if (FusedProduct::variants(spec).empty()) return {};
+  return spec;
+}
+
 /// dx of `down` and du of the activation.
-std::shared_ptr<FusedProduct> backward_product(const LinearBackward& down,
-                                               const ActivationBackward& activation,
-                                               const Context& context) {
-  if (activation.slopes.exists()) return {};
+std::optional<FusedSpec> backward_spec(const LinearBackward& down,
+                                       const ActivationBackward& activation,
+                                       const LinearBackward& up, const Context& context) {
+  if (up.dy != activation.du) return {};
   if (!down.dx.exists() || activation.dy != down.dx) return {};
   if (context.address(activation.du) != context.address(down.dx)) return {};
   if (down.dx_mode != GradMode::overwrite || activation.mode != GradMode::overwrite) return {};
   const Tensor& x = context.tensor(down.x);
   if (x.dtype != DType::bf16) return {};
   const FusedSpec spec{x.rows, x.cols, context.tensor(down.weight).rows, activation.kind, true};
-  const FusedOperands operands{context.address(down.dy), context.address(down.weight),
-                               context.floats(context.late_bias(activation.u)),
-                               context.address(activation.u), context.address(activation.du)};
-  LinearBackward bare = down;
-  bare.d_weight = bare.d_bias = {};
-  return fastest(
-      spec, operands,
-      [&] {
-        return std::vector{bind(bare, context), bind(activation, context)};
-      },
-      context);
+  if (FusedProduct::variants(spec).empty()) return {};
+  return spec;
+}
+
+/// Whether this program fuses wherever it writes or reads these slopes.
+bool fuses(const std::vector<Op>& ops, TensorId slopes, const Context& context) {
+  int found = 0;
+  for (std::size_t i = 1; i + 1 < ops.size(); ++i) {
+    if (const auto* op = std::get_if<Activation>(&ops[i]); op && op->slopes == slopes) {
+      const auto* up = std::get_if<Linear>(&ops[i - 1]);
+      if (!up || !forward_spec(*up, *op, context)) return false;
+      ++found;
+    }
+    if (const auto* op = std::get_if<ActivationBackward>(&ops[i]); op && op->slopes == slopes) {
+      const auto* down = std::get_if<LinearBackward>(&ops[i - 1]);
+      const auto* up = std::get_if<LinearBackward>(&ops[i + 1]);
+      if (!down || !up || !backward_spec(*down, *op, *up, context)) return false;
+      ++found;
+    }
+  }
+  return found == 2;
+}
+
+bool fuses(TensorId slopes, const Context& context) {
+  return fuses(context.plan.program(Program::train), slopes, context) &&
+         fuses(context.plan.program(Program::train_accumulate), slopes, context);
+}
+
+/// The slopes that training keeps of this activation; evaluation keeps none.
+TensorId slopes_of(const Activation& activation, const Context& context) {
+  for (const ForwardOp& op : context.plan.forward()) {
+    const auto* each = std::get_if<Activation>(&op);
+    if (each != nullptr && each->u == activation.u) return each->slopes;
+  }
+  return {};
 }
 
 }  // namespace
 
 BoundOp bind_activated(const Linear& linear, const Activation& activation, const Context& context) {
-  if (activation.slopes.exists()) return {};
-  if (activation.u != linear.y || context.tensor(linear.x).dtype != DType::bf16) return {};
-  const TensorId bias = context.late_bias(linear.y);
-  if (linear.bias.exists() && bias != linear.bias) return {};
-  if (overlap(activation.y, linear.x, context) || overlap(activation.y, linear.y, context)) {
-    return {};
-  }
-  const Tensor& x = context.tensor(linear.x);
-  const FusedSpec spec{x.rows, context.tensor(linear.y).cols, x.cols, activation.kind, false};
+  const TensorId slopes = slopes_of(activation, context);
+  if (!slopes.exists() || !fuses(slopes, context)) return {};
+  const auto spec = forward_spec(linear, activation, context);
+  if (!spec) return {};
   const FusedOperands operands{context.address(linear.x), context.address(linear.weight),
-                               context.floats(bias), context.address(linear.y),
-                               context.address(activation.y)};
-  const auto product = fastest(
-      spec, operands,
-      [&] {
-        return std::vector{bind(linear, context), bind(activation, context)};
-      },
-      context);
-  if (!product) return {};
+                               context.floats(context.late_bias(linear.y)),
+                               context.address(activation.slopes), context.address(activation.y)};
+  const auto product = fastest(*spec, operands, context);
   return [product](cudaStream_t stream) { product->run(nullptr, stream); };
 }
 
 BoundOp bind_activated(const LinearBackward& down, const ActivationBackward& activation,
                        const LinearBackward& up, const Context& context) {
-  if (up.dy != activation.du) return {};
-  const auto product = backward_product(down, activation, context);
-  if (!product) return {};
+  if (!activation.slopes.exists() || !fuses(activation.slopes, context)) return {};
+  const auto spec = backward_spec(down, activation, up, context);
+  if (!spec) throw InternalError("a gradient finds slopes in an order that it cannot read");
+  const FusedOperands operands{context.address(down.dy), context.address(down.weight), nullptr,
+                               context.address(activation.slopes), context.address(activation.du)};
+  const auto product = fastest(*spec, operands, context);
   const std::int64_t width = context.tensor(up.dy).cols;
   context.scratch->reserve(product->parts() * width * 4);
   return [product, width, scratch = context.scratch, sums = context.floats(up.d_bias),
