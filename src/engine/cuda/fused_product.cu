@@ -19,18 +19,14 @@ using Kernel = void (*)(FusedArgs);
 
 template <ActivationKind kKind>
 Kernel forward_kernel(const FusedVariant& variant) {
-  if (variant.packed) return streamed_kernel<false, kKind, true>;
-  if (variant.streamed) return streamed_kernel<false, kKind, false>;
-  return variant.groups == 4   ? resident_kernel<false, kKind, 4>
-         : variant.groups == 3 ? resident_kernel<false, kKind, 3>
-                               : resident_kernel<false, kKind, 2>;
+  if (variant.streamed) return streamed_kernel<false, kKind>;
+  return variant.groups == 4 ? resident_kernel<false, kKind, 4> : resident_kernel<false, kKind, 3>;
 }
 
 /// The way back knows the activation by its slopes only.
 Kernel backward_kernel(const FusedVariant& variant) {
   constexpr auto kAny = ActivationKind::relu;
-  if (variant.streamed) return streamed_kernel<true, kAny, false>;
-  return variant.groups == 3 ? resident_kernel<true, kAny, 3> : resident_kernel<true, kAny, 2>;
+  return variant.streamed ? streamed_kernel<true, kAny> : resident_kernel<true, kAny, 2>;
 }
 
 Kernel kernel_for(const FusedSpec& spec, const FusedVariant& variant) {
@@ -75,10 +71,8 @@ std::string FusedSpec::name() const {
 }
 
 std::string FusedVariant::name() const {
-  return (packed     ? "packed "
-          : streamed ? "streamed "
-                     : "resident ") +
-         std::to_string(groups) + " " + std::to_string(slots) + " " + std::to_string(stages);
+  return (streamed ? "streamed " : "resident ") + std::to_string(groups) + " " +
+         std::to_string(slots) + " " + std::to_string(stages);
 }
 
 std::vector<FusedVariant> FusedProduct::variants(const FusedSpec& spec) {
@@ -91,17 +85,13 @@ std::vector<FusedVariant> FusedProduct::variants(const FusedSpec& spec) {
   if (major != 9 || !fits || spec.kind == ActivationKind::swiglu) return {};
   if (tensor_map_encoder() == nullptr) return {};
   std::vector<FusedVariant> found;
-  for (int groups = 2; groups <= (spec.backward ? 3 : 4); ++groups) {
-    for (const int slots : {1, 2, 4}) {
-      const int left = kSharedLimit - resident_bytes(k_blocks_of(spec), groups, slots, 0);
-      const int stages = std::min(kMostStages, left / (groups * kChunkBytes));
-      if (left > 0 && stages >= 3) found.push_back({groups, slots, stages, false, false});
-    }
+  // Forward there is more work on the results: more warpgroups to share it.
+  for (const int groups : spec.backward ? std::vector{2} : std::vector{3, 4}) {
+    const int left = kSharedLimit - resident_bytes(k_blocks_of(spec), groups, 1, 0);
+    const int stages = std::min(kMostStages, left / (groups * kChunkBytes));
+    if (left > 0 && stages >= 3) found.push_back({groups, 1, stages, false});
   }
-  if (spec.k >= kStreamedK) {
-    found.push_back({2, 2, 4, true, false});
-    if (!spec.backward) found.push_back({2, 2, 4, true, true});
-  }
+  if (spec.k >= kStreamedK) found.push_back({2, 2, 4, true});
   return found;
 }
 

@@ -41,10 +41,10 @@ struct FusedOperands {
 };
 
 /// How a block shares out its work and memory: warpgroups that multiply; of each, slots for results
-/// and stages of operands; whether results wait as bf16 for the work on them.
+/// and stages of operands.
 struct FusedVariant {
   int groups = 2, slots = 2, stages = 4;
-  bool streamed = false, packed = false;
+  bool streamed = false;
 
   std::string name() const;
 };

@@ -79,7 +79,6 @@ __device__ __forceinline__ void send(const FusedArgs& args, const Workspace& at,
   if (lane == 0) {  // what lay here is out
     if (args.slots == 1) wait_stores_read<0>();
     if (args.slots == 2) wait_stores_read<1>();
-    if (args.slots == 4) wait_stores_read<3>();
   }
   __syncwarp();
 #pragma unroll
@@ -93,12 +92,12 @@ __device__ __forceinline__ void send(const FusedArgs& args, const Workspace& at,
   slot = slot + 1 == args.slots ? 0 : slot + 1;
 }
 
-/// 64 columns of out, and their slopes. `w(n, i, b)` is what the activation takes of c[n][i] with
-/// the (scaled) bias b; `bias` is that of the first column.
-template <ActivationKind kKind, class W>
+/// 64 columns of out, c[FIRST] the first, and their slopes; `bias` is that of the first column.
+template <ActivationKind kKind, int FIRST, int N>
 __device__ __forceinline__ void finish_forward(const FusedArgs& args, const Workspace& at,
-                                               const W& w, const float* bias, int& slot, int tile,
-                                               int column) {
+                                               const float (&c)[N][4], const float* bias, int& slot,
+                                               int tile, int column) {
+  using Activation = Scaled<kKind>;
   std::uint32_t out[4][4], codes[8];
 #pragma unroll
   for (int n = 0; n < 8; ++n) {
@@ -106,7 +105,7 @@ __device__ __forceinline__ void finish_forward(const FusedArgs& args, const Work
     Coded v[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      v[i] = Scaled<kKind>::of(w(n, i, (i & 1) ? b.y : b.x));
+      v[i] = Activation::of(fmaf(c[FIRST + n][i], Activation::kScale, (i & 1) ? b.y : b.x));
     }
     out[n / 2][n % 2 * 2] = pack_bf16(v[0].y, v[1].y);
     out[n / 2][n % 2 * 2 + 1] = pack_bf16(v[2].y, v[3].y);
@@ -140,7 +139,8 @@ __device__ __forceinline__ void prefetch_codes(const FusedArgs& args, int tile, 
   for (int i = 0; i < 4; ++i) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i * kPackStep));
 }
 
-/// 64 columns of out = c times slopes; adds to the sums of this thread's columns.
+/// 64 columns of out = c times slopes, c[FIRST] the first; adds to the sums of this thread's
+/// columns.
 template <int FIRST, int N>
 __device__ __forceinline__ void finish_backward(const FusedArgs& args, const Workspace& at,
                                                 const float (&c)[N][4], float (&sums)[N][2],

@@ -120,15 +120,8 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
         finish_backward<8>(args, at, c, sums, codes[1], slot, tile, column + 64);
       } else {
         multiply<kBackward>(args, at, c, stage);
-#pragma unroll
-        for (int chunk = 0; chunk < 2; ++chunk) {
-          finish_forward<kKind>(
-              args, at,
-              [&](int n, int i, float b) {
-                return fmaf(c[chunk * 8 + n][i], Scaled<kKind>::kScale, b);
-              },
-              bias + chunk * 64, slot, tile, column + chunk * 64);
-        }
+        finish_forward<kKind, 0>(args, at, c, bias, slot, tile, column);
+        finish_forward<kKind, 8>(args, at, c, bias + 64, slot, tile, column + 64);
       }
     }
     if constexpr (kBackward) {  // b has been used for the last time

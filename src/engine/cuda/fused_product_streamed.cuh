@@ -1,9 +1,7 @@
 // The kernel of fused_product.h for any K from 256 on.
 //
 // A block owns 256 columns and takes every so many-th pair of tiles of 64 rows, one for each of its
-// two warpgroups. a and b come in blocks of 64 of K that both use. Forward, a tile may be packed
-// into bf16 as soon as it is complete, bias included, which frees the registers that products sum
-// in: the work on it is then done in the shadow of the next tile's products.
+// two warpgroups. a and b come in blocks of 64 of K that both use.
 #pragma once
 
 #include "engine/cuda/fused_product_finish.cuh"
@@ -41,111 +39,45 @@ struct StreamedWorker {
   const Workspace& at;
   const Share& share;
   const float* bias;
-  int column, group, lane = static_cast<int>(threadIdx.x & 31), slot = 0, before = 0;
+  int column, group, lane = static_cast<int>(threadIdx.x & 31), slot = 0;
   Place stage;
 
   __device__ __forceinline__ int tile(int round) const { return share.first + round * share.step; }
 
-  __device__ __forceinline__ void multiply(float (&c)[kWideN][4], int kb) {
-    const std::uint32_t from = at.stage(stage.index);
-    wait_for(at.full(stage.index), stage.parity);
-    multiply_block<kBackward>(c, from + group * kChunkBytes, from + kStreamedA, kb > 0);
+  /// The products of a tile over all of K.
+  __device__ __forceinline__ void multiply(float (&c)[kWideN][4]) {
+    int before = 0;
+    for (int kb = 0; kb < args.k_blocks; ++kb) {
+      const std::uint32_t from = at.stage(stage.index);
+      wait_for(at.full(stage.index), stage.parity);
+      multiply_block<kBackward>(c, from + group * kChunkBytes, from + kStreamedA, kb > 0);
+      if (kb > 0) {
+        flash::wait_products<1>();
+        release(before);
+      }
+      before = stage.index;
+      stage.advance(args.stages);
+    }
+    flash::wait_products<0>();
+    flash::pin(c);
+    release(before);
   }
 
-  __device__ __forceinline__ void release() {
-    if (lane == 0) arrive(at.empty(before));
+  __device__ __forceinline__ void release(int s) {
+    if (lane == 0) arrive(at.empty(s));
     __syncwarp();
   }
 
-  /// The stage of the products before the last ones is free.
-  __device__ __forceinline__ void settle(int kb) {
-    if (kb > 0) {
-      flash::wait_products<1>();
-      release();
-    }
-    before = stage.index;
-    stage.advance(args.stages);
-  }
-
-  __device__ __forceinline__ void complete(float (&c)[kWideN][4]) {
-    flash::wait_products<0>();
-    flash::pin(c);
-    release();
-  }
-
-  template <int CHUNK>
-  __device__ __forceinline__ void finish(const std::uint32_t (&packed)[kWideN][2], int round) {
-    finish_forward<kKind>(
-        args, at,
-        [&](int n, int i, float) {
-          const float2 two = unpack_bf16(packed[CHUNK * 8 + n][i / 2]);
-          return i % 2 == 0 ? two.x : two.y;
-        },
-        bias + CHUNK * 64, slot, tile(round), column + CHUNK * 64);
-  }
-  template <int CHUNK>
-  __device__ __forceinline__ void finish(const float (&c)[kWideN][4], int round) {
-    finish_forward<kKind>(
-        args, at,
-        [&](int n, int i, float b) { return fmaf(c[CHUNK * 8 + n][i], Scaled<kKind>::kScale, b); },
-        bias + CHUNK * 64, slot, tile(round), column + CHUNK * 64);
-  }
-  template <class Tile>
-  __device__ __forceinline__ void finish_all(const Tile& of, int round) {
-    finish<0>(of, round);
-    finish<1>(of, round);
-    finish<2>(of, round);
-    finish<3>(of, round);
-  }
-
-  /// A quarter of a tile's products, and of the work on the tile before.
-  template <int CHUNK>
-  __device__ __forceinline__ void quarter(float (&c)[kWideN][4],
-                                          const std::uint32_t (&packed)[kWideN][2], int round) {
-    const int first = CHUNK * args.k_blocks / 4, end = (CHUNK + 1) * args.k_blocks / 4;
-    multiply(c, first);
-    if (round > 0) finish<CHUNK>(packed, round - 1);
-    settle(first);
-    for (int kb = first + 1; kb < end; ++kb) {
-      multiply(c, kb);
-      settle(kb);
-    }
-  }
-
-  __device__ __forceinline__ void multiply_all(float (&c)[kWideN][4]) {
-    for (int kb = 0; kb < args.k_blocks; ++kb) {
-      multiply(c, kb);
-      settle(kb);
-    }
-    complete(c);
-  }
-
-  __device__ __forceinline__ void run_plain() {
+  __device__ __forceinline__ void run_forward() {
     for (int round = 0; round < share.rounds; ++round) {
+      const int at_tile = tile(round);
       float c[kWideN][4];
-      multiply_all(c);
-      finish_all(c, round);
+      multiply(c);
+      finish_forward<kKind, 0>(args, at, c, bias, slot, at_tile, column);
+      finish_forward<kKind, 8>(args, at, c, bias + 64, slot, at_tile, column + 64);
+      finish_forward<kKind, 16>(args, at, c, bias + 128, slot, at_tile, column + 128);
+      finish_forward<kKind, 24>(args, at, c, bias + 192, slot, at_tile, column + 192);
     }
-  }
-
-  __device__ __forceinline__ void run_packed() {
-    std::uint32_t packed[kWideN][2] = {};
-    for (int round = 0; round < share.rounds; ++round) {
-      float c[kWideN][4];
-      quarter<0>(c, packed, round);
-      quarter<1>(c, packed, round);
-      quarter<2>(c, packed, round);
-      quarter<3>(c, packed, round);
-      complete(c);
-#pragma unroll
-      for (int n = 0; n < kWideN; ++n) {
-        constexpr float kScale = Scaled<kKind>::kScale;
-        const float2 b = *reinterpret_cast<const float2*>(bias + n * 8);
-        packed[n][0] = pack_bf16(fmaf(c[n][0], kScale, b.x), fmaf(c[n][1], kScale, b.y));
-        packed[n][1] = pack_bf16(fmaf(c[n][2], kScale, b.x), fmaf(c[n][3], kScale, b.y));
-      }
-    }
-    finish_all(packed, share.rounds - 1);
   }
 
   __device__ __forceinline__ void run_backward(float (&sums)[kWideN][2]) {
@@ -156,7 +88,7 @@ struct StreamedWorker {
       codes[0].load(args, at_tile, column);
       codes[1].load(args, at_tile, column + 64);
       prefetch_codes(args, at_tile, column + 128);
-      multiply_all(c);
+      multiply(c);
       finish_backward<0>(args, at, c, sums, codes[0], slot, at_tile, column);
       codes[0].load(args, at_tile, column + 128);
       finish_backward<8>(args, at, c, sums, codes[1], slot, at_tile, column + 64);
@@ -167,7 +99,7 @@ struct StreamedWorker {
   }
 };
 
-template <bool kBackward, ActivationKind kKind, bool kPacked>
+template <bool kBackward, ActivationKind kKind>
 __global__ void __launch_bounds__(384, 1) streamed_kernel(const __grid_constant__ FusedArgs args) {
 #if FATHOM_WGMMA
   extern __shared__ __align__(1024) unsigned char memory[];
@@ -204,10 +136,8 @@ __global__ void __launch_bounds__(384, 1) streamed_kernel(const __grid_constant_
       float sums[kWideN][2] = {};
       worker.run_backward(sums);
       put_sums<2>(args, sums, reinterpret_cast<float*>(memory), part, column);  // stages are free
-    } else if constexpr (kPacked) {
-      worker.run_packed();
     } else {
-      worker.run_plain();
+      worker.run_forward();
     }
     if (lane == 0) wait_stores_read<0>();
   }
