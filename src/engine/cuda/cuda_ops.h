@@ -82,6 +82,16 @@ struct Context {
     return static_cast<const std::int32_t*>(address(id));
   }
   const Tensor& tensor(TensorId id) const { return plan.tensor(id); }
+  bool overlap(TensorId a, TensorId b) const {
+    if (!a.exists() || !b.exists()) return false;
+    return bytes_at(address(a), tensor(a).bytes())
+        .overlaps(bytes_at(address(b), tensor(b).bytes()));
+  }
+  /// Whether the host may read it after a run.
+  bool is_kept(TensorId id) const {
+    const auto& kept = plan.kept();
+    return std::find(kept.begin(), kept.end(), id) != kept.end();
+  }
   /// A device copy of host data that lives as long as the executor.
   template <class T>
   T* upload(const std::vector<T>& values) const {

@@ -10,12 +10,6 @@
 namespace fathom::engine::cuda {
 namespace {
 
-bool overlap(TensorId a, TensorId b, const Context& context) {
-  const char* first = static_cast<const char*>(context.address(a));
-  const char* second = static_cast<const char*>(context.address(b));
-  return first < second + context.tensor(b).bytes() && second < first + context.tensor(a).bytes();
-}
-
 /// The product in its best form.
 std::shared_ptr<FusedProduct> fastest(const FusedSpec& spec, const FusedOperands& operands,
                                       const Context& context) {
@@ -39,8 +33,10 @@ std::optional<FusedSpec> forward_spec(const Linear& linear, const Activation& ac
                                       const Context& context) {
   if (activation.u != linear.y || context.tensor(linear.x).dtype != DType::bf16) return {};
   if (linear.bias.exists() && context.late_bias(linear.y) != linear.bias) return {};
-  if (overlap(activation.y, linear.x, context)) return {};
-  if (activation.slopes.exists() && overlap(activation.slopes, linear.x, context)) return {};
+  if (context.is_kept(activation.u)) return {};
+  if (context.overlap(activation.y, linear.x) || context.overlap(activation.slopes, linear.x)) {
+    return {};
+  }
   const Tensor& x = context.tensor(linear.x);
   const FusedSpec spec{x.rows, context.tensor(linear.y).cols, x.cols, activation.kind, false};
   if (FusedProduct::variants(spec).empty()) return {};

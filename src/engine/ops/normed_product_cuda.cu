@@ -7,21 +7,12 @@
 namespace fathom::engine::cuda {
 namespace {
 
-bool overlap(TensorId a, TensorId b, const Context& context) {
-  if (!a.exists() || !b.exists()) return false;
-  const char* first = static_cast<const char*>(context.address(a));
-  const char* second = static_cast<const char*>(context.address(b));
-  return first < second + context.tensor(b).bytes() && second < first + context.tensor(a).bytes();
-}
-
 bool is_bf16_or_none(TensorId id, const Context& context) {
   return !id.exists() || context.tensor(id).dtype == DType::bf16;
 }
 
 bool is_only_reader(TensorId id, const Context& context) {
-  for (const TensorId kept : context.plan.kept()) {
-    if (kept == id) return false;
-  }
+  if (context.is_kept(id)) return false;
   for (int which = 0; which < kProgramCount; ++which) {
     int readers = 0;
     for (const Op& op : context.plan.program(static_cast<Program>(which))) {
@@ -103,7 +94,7 @@ BoundOp bind_normed(const Linear& linear, const Norm& norm, const Context& conte
   }
   // The ops apart are done with a when the norm begins to write.
   for (const TensorId written : {norm.r, norm.y, norm.stats}) {
-    if (overlap(written, linear.x, context)) return {};
+    if (context.overlap(written, linear.x)) return {};
   }
   const RowSpec spec{.m = a.rows,
                      .d = context.tensor(norm.x).cols,
@@ -145,7 +136,7 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
     if (!is_bf16_or_none(id, context)) return {};
   }
   for (const TensorId written : {norm.dx, norm.d_branch}) {
-    if (overlap(written, linear.dy, context)) return {};
+    if (context.overlap(written, linear.dy)) return {};
   }
   const bool branch_sums = branch != nullptr && makes_bias_gradient(norm, *branch);
   const RowSpec spec{.m = r.rows,
