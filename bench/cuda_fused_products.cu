@@ -1,11 +1,11 @@
 // Checks the products of fused_product.h against their definition in double precision, then times
 // them beside what they replace: a cuBLASLt product and the activation's own kernels.
 //
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr \
-//     -DFMT_HEADER_ONLY -Isrc bench/cuda_fused_products.cu src/engine/cuda/fused_product.cu \
-//     src/engine/cuda/product.cpp src/engine/ops/{activation,residual}_cuda.cu \
-//     build/release/src/engine/libfathom_engine.a build/release/src/core/libfathom_core.a
-//     -lcublasLt -o cuda_fused_products
+//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr -Isrc \
+//     bench/cuda_fused_products.cu \
+//     $(find build/release/src/engine/CMakeFiles/fathom_cuda.dir -name '*.o') \
+//     build/release/src/engine/libfathom_engine.a build/release/src/core/libfathom_core.a \
+//     -lcublasLt -lfmt -lcuda -o cuda_fused_products
 //   ./cuda_fused_products check && ./cuda_fused_products 128 256 512
 //
 // `check NAME` checks only the variants whose names begin so, and tells on stderr where it is.

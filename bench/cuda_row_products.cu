@@ -1,11 +1,11 @@
 // Checks the products of row_product.h against their definition in double precision, then times
 // them beside what they replace: a cuBLASLt product and the norm's own kernels.
 //
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr \
-//     -DFMT_HEADER_ONLY -Isrc bench/cuda_row_products.cu src/engine/cuda/row_product*.cu \
-//     src/engine/cuda/{product.cpp,bulk_copy.cu} src/engine/ops/norm{,_backward}_cuda.cu \
-//     build/release/src/engine/libfathom_engine.a build/release/src/core/libfathom_core.a
-//     -lcublasLt -o cuda_row_products
+//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a --expt-relaxed-constexpr -Isrc \
+//     bench/cuda_row_products.cu \
+//     $(find build/release/src/engine/CMakeFiles/fathom_cuda.dir -name '*.o') \
+//     build/release/src/engine/libfathom_engine.a build/release/src/core/libfathom_core.a \
+//     -lcublasLt -lfmt -lcuda -o cuda_row_products
 //   ./cuda_row_products check [forward | backward] [resident | streamed]
 //   ./cuda_row_products 128 256
 //   ncu -k regex:row_kernel ./cuda_row_products once 256
