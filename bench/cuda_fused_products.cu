@@ -9,15 +9,11 @@
 //   ./cuda_fused_products check && ./cuda_fused_products 128 256 512
 //
 // `check NAME` checks only the variants whose names begin so, and tells on stderr where it is.
-#include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "checked_products.cuh"
 #include "engine/cuda/cuda_ops.h"
 #include "engine/cuda/fused_product.h"
 
@@ -26,69 +22,12 @@ using namespace fathom::engine::cuda;
 
 namespace {
 
-constexpr std::int64_t kTokens = 65536, kGuard = 4096;
+constexpr std::int64_t kTokens = 65536;
 constexpr ActivationKind kKinds[] = {ActivationKind::relu, ActivationKind::gelu,
                                      ActivationKind::gelu_tanh};
 constexpr const char* kKindNames[] = {"relu", "gelu", "gelu_tanh"};
 
-float from_bits(std::uint16_t bits) {
-  const std::uint32_t wide = std::uint32_t{bits} << 16;
-  float value;
-  std::memcpy(&value, &wide, 4);
-  return value;
-}
-
-std::vector<std::uint16_t> random_bf16(std::int64_t size, float scale, unsigned seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal(0, scale);
-  std::vector<std::uint16_t> values(static_cast<std::size_t>(size));
-  for (auto& value : values) {
-    const float x = normal(generator);
-    std::uint32_t bits;
-    std::memcpy(&bits, &x, 4);
-    value = static_cast<std::uint16_t>(bits >> 16);
-  }
-  return values;
-}
-
-/// Device memory with a guard behind it, everything set to bf16 NaNs.
-template <class T>
-struct Memory {
-  explicit Memory(std::int64_t size) : size(size) {
-    check(cudaMalloc(&data, static_cast<std::size_t>(size) * sizeof(T) + kGuard), "memory");
-    poison();
-  }
-  explicit Memory(const std::vector<T>& values) : Memory(static_cast<std::int64_t>(values.size())) {
-    check(cudaMemcpy(data, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "");
-  }
-  ~Memory() { cudaFree(data); }
-  void poison() {
-    check(cudaMemset(data, 0xff, static_cast<std::size_t>(size) * sizeof(T) + kGuard), "memory");
-  }
-  std::vector<T> read() const {
-    std::vector<T> values(static_cast<std::size_t>(size));
-    check(cudaMemcpy(values.data(), data, values.size() * sizeof(T), cudaMemcpyDeviceToHost),
-          "read");
-    return values;
-  }
-  bool guard_holds() const {
-    std::vector<unsigned char> bytes(kGuard);
-    check(cudaMemcpy(bytes.data(), reinterpret_cast<char*>(data) + size * sizeof(T), kGuard,
-                     cudaMemcpyDeviceToHost),
-          "read");
-    for (const unsigned char byte : bytes) {
-      if (byte != 0xff) return false;
-    }
-    return true;
-  }
-  T* data = nullptr;
-  std::int64_t size;
-};
-using Halves = Memory<std::uint16_t>;
-using Floats = Memory<float>;
-using Bytes = Memory<std::uint8_t>;
-
-double value_of(ActivationKind kind, double u) {
+double activated(ActivationKind kind, double u) {
   if (kind == ActivationKind::relu) return u > 0 ? u : 0;
   if (kind == ActivationKind::gelu) return u * 0.5 * (1 + std::erf(u * M_SQRT1_2));
   return 0.5 * u * (1 + std::tanh(std::sqrt(2 / M_PI) * (u + 0.044715 * u * u * u)));
@@ -101,56 +40,6 @@ double slope_of(ActivationKind kind, double u) {
   }
   const double k = std::sqrt(2 / M_PI), t = std::tanh(k * (u + 0.044715 * u * u * u));
   return 0.5 * (1 + t) + 0.5 * u * (1 - t * t) * k * (1 + 3 * 0.044715 * u * u);
-}
-
-/// Compares bf16 results with doubles; says where they differ: the first places, and how the bad
-/// ones spread over rows and columns modulo the tile.
-bool compare(const char* name, const std::vector<std::uint16_t>& got,
-             const std::vector<double>& want, std::int64_t n, double scale) {
-  std::int64_t bad = 0;
-  double worst = 0;
-  std::vector<std::int64_t> by_row(64), by_column(128);
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    const double value = from_bits(got[i]), error = std::abs(value - want[i]);
-    const double allowed = 0.004 * std::abs(want[i]) + 0.002 * scale;
-    if (std::isfinite(value)) worst = std::max(worst, error);
-    if (error <= allowed) continue;
-    const auto row = static_cast<std::int64_t>(i) / n, column = static_cast<std::int64_t>(i) % n;
-    if (bad++ < 4) {
-      std::printf("    %s[%ld, %ld] is %g, not %g\n", name, static_cast<long>(row),
-                  static_cast<long>(column), value, want[i]);
-    }
-    ++by_row[static_cast<std::size_t>(row % 64)];
-    ++by_column[static_cast<std::size_t>(column % 128)];
-  }
-  if (bad == 0) return true;
-  std::printf("    %s: %ld of %zu wrong, worst %g; by row/8 mod 8:", name, static_cast<long>(bad),
-              want.size(), worst);
-  for (int r = 0; r < 64; r += 8) {
-    std::int64_t sum = 0;
-    for (int i = 0; i < 8; ++i) sum += by_row[static_cast<std::size_t>(r + i)];
-    std::printf(" %ld", static_cast<long>(sum));
-  }
-  std::printf("; by column/8 mod 16:");
-  for (int c = 0; c < 128; c += 8) {
-    std::int64_t sum = 0;
-    for (int i = 0; i < 8; ++i) sum += by_column[static_cast<std::size_t>(c + i)];
-    std::printf(" %ld", static_cast<long>(sum));
-  }
-  std::printf("\n");
-  return false;
-}
-
-template <class Body>
-void in_parallel(std::int64_t count, const Body& body) {
-  std::vector<std::thread> threads;
-  const unsigned workers = std::max(1u, std::thread::hardware_concurrency());
-  for (unsigned w = 0; w < workers; ++w) {
-    threads.emplace_back([&, w] {
-      for (std::int64_t i = w; i < count; i += workers) body(i);
-    });
-  }
-  for (auto& thread : threads) thread.join();
 }
 
 /// Where the slope of an element lies, see fused_product.h.
@@ -192,7 +81,7 @@ int check_shape(const FusedSpec& spec, bool with_bias, const std::string& only,
   const auto a = random_bf16(m * k, 1, 1), b = random_bf16(n * k, 1 / std::sqrt(double(k)), 2);
   const auto bias_bits = random_bf16(n, 0.5, 4);
   std::vector<float> bias(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = with_bias ? from_bits(bias_bits[i]) : 0;
+  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = with_bias ? value_of(bias_bits[i]) : 0;
   std::vector<std::uint8_t> given(static_cast<std::size_t>(m * n));
   std::mt19937 generator(3);
   for (auto& code : given) code = static_cast<std::uint8_t>(generator() >> 24);
@@ -200,19 +89,19 @@ int check_shape(const FusedSpec& spec, bool with_bias, const std::string& only,
   std::vector<double> right(b.size());  // b as [n, k]
   for (std::int64_t j = 0; j < n; ++j) {
     for (std::int64_t i = 0; i < k; ++i) {
-      right[j * k + i] = from_bits(spec.backward ? b[i * n + j] : b[j * k + i]);
+      right[j * k + i] = value_of(spec.backward ? b[i * n + j] : b[j * k + i]);
     }
   }
   in_parallel(m, [&](std::int64_t row) {
     std::vector<double> left(static_cast<std::size_t>(k));
-    for (std::int64_t i = 0; i < k; ++i) left[i] = from_bits(a[row * k + i]);
+    for (std::int64_t i = 0; i < k; ++i) left[i] = value_of(a[row * k + i]);
     for (std::int64_t j = 0; j < n; ++j) {
       double sum = 0;
       for (std::int64_t i = 0; i < k; ++i) sum += left[i] * right[j * k + i];
       const double code = given[slope_place(row, j, n)];
       slopes[row * n + j] = slope_of(spec.kind, sum + bias[j]);
       out[row * n + j] = spec.backward ? sum * (code - kSlopeZero) / kSlopeSteps
-                                       : value_of(spec.kind, sum + bias[j]);
+                                       : activated(spec.kind, sum + bias[j]);
       // Relu's slope jumps where the sum's error decides its sign.
       if (!spec.backward && spec.kind == ActivationKind::relu && std::abs(sum + bias[j]) < 2e-2) {
         slopes[row * n + j] = std::nan("");
@@ -245,7 +134,7 @@ int check_shape(const FusedSpec& spec, bool with_bias, const std::string& only,
     check(cudaDeviceSynchronize(), "fused product");
     const auto first = result.read();
     const auto first_codes = codes.read();
-    bool right_results = compare("out", first, out, n, 1);
+    bool right_results = compare("out", first, out, n, 0.004, 0.002);
     if (spec.backward) {
       reduce_parts(partial.data, fused.parts(), n, total.data, 1, false, nullptr);
       const auto column_sums = total.read();

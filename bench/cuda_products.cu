@@ -48,8 +48,8 @@ void report(Products& products, cudaStream_t stream, const char* name, const Pro
     return;
   }
   const double us = time_call(stream, [&] { product->run(operands, stream); });
-  const double flops = 2.0 * static_cast<double>(spec.m) * static_cast<double>(spec.n) *
-                       static_cast<double>(spec.k);
+  const double flops =
+      2.0 * static_cast<double>(spec.m) * static_cast<double>(spec.n) * static_cast<double>(spec.k);
   std::printf("  %-28s %8.1f us %7.0f GB/s %6.0f TFLOP/s\n", name, us, bytes / us * 1e-3,
               flops / us * 1e-6);
 }
@@ -75,8 +75,8 @@ int main(int argc, char** argv) {
     for (const std::int64_t outs : {3 * d, d, 4 * d}) {
       const double o = static_cast<double>(outs) / static_cast<double>(d);
       std::printf(" %ld -> %ld\n", static_cast<long>(d), static_cast<long>(outs));
-      const ProductSpec forward{.m = kRows, .n = outs, .k = d, .transpose_b = true, .input = bf16,
-                                .result = bf16};
+      const ProductSpec forward{
+          .m = kRows, .n = outs, .k = d, .transpose_b = true, .input = bf16, .result = bf16};
       const auto with = [](ProductSpec spec, Epilogue epilogue) {
         spec.epilogue = epilogue;
         return spec;

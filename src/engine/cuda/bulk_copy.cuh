@@ -78,4 +78,16 @@ __device__ __forceinline__ void wait_stores_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(GROUPS) : "memory");
 }
 
+/// A place in a ring of buffers, and the parity of this time around.
+struct Place {
+  int index = 0;
+  std::uint32_t parity = 0;
+  __device__ __forceinline__ void advance(int size) {
+    if (++index == size) {
+      index = 0;
+      parity ^= 1;
+    }
+  }
+};
+
 }  // namespace fathom::engine::cuda

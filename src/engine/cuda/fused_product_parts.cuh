@@ -19,18 +19,6 @@ constexpr int kSlotBytes = kChunkBytes / 4;      // the 16 rows of a warp
 constexpr int kMostStages = 8;
 constexpr int kRingBytes = 2 * kMostStages * 8;
 
-/// A place in a ring of buffers, and the parity of this time around.
-struct Place {
-  int index = 0;
-  std::uint32_t parity = 0;
-  __device__ __forceinline__ void advance(int size) {
-    if (++index == size) {
-      index = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 /// The tiles of rows that a warpgroup takes: first, first + step and so on.
 struct Share {
   int first, step, rounds;

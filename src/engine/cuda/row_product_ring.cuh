@@ -33,18 +33,6 @@ __host__ __device__ constexpr int tail_bytes(int nb, int sums) {
   return (kVectors + kGroups * 4 * sums) * nb * 64 * 4 + kBarriers * 8;
 }
 
-/// A place in a ring, and the parity of this time around.
-struct Place {
-  int index = 0;
-  std::uint32_t parity = 0;
-  __device__ __forceinline__ void advance(int size) {
-    if (++index == size) {
-      index = 0;
-      parity ^= 1;
-    }
-  }
-};
-
 /// Where a warpgroup's things lie in shared memory.
 struct Workspace {
   std::uint32_t weights;  // all of b, or the stages of the stream
