@@ -1,5 +1,5 @@
 // What the checks of products against double precision share: random operands, guarded memory of
-// the device, and where results differ.
+// the device, where results differ, and how long a call takes.
 #pragma once
 
 #include <cmath>
@@ -130,6 +130,24 @@ void in_parallel(std::int64_t count, const Body& body) {
     });
   }
   for (auto& thread : threads) thread.join();
+}
+
+/// Microseconds of a call, the mean of `repeats` after some that do not count.
+template <class Call>
+double time_call(cudaStream_t stream, int repeats, const Call& call) {
+  cudaEvent_t begin, end;
+  cudaEventCreate(&begin);
+  cudaEventCreate(&end);
+  for (int i = 0; i < repeats / 4; ++i) call();
+  cudaEventRecord(begin, stream);
+  for (int i = 0; i < repeats; ++i) call();
+  cudaEventRecord(end, stream);
+  check(cudaEventSynchronize(end), "timing");
+  float milliseconds = 0;
+  cudaEventElapsedTime(&milliseconds, begin, end);
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  return milliseconds * 1e3 / repeats;
 }
 
 }  // namespace fathom::engine::cuda

@@ -199,23 +199,6 @@ int check_all(const std::string& only, int multiprocessors) {
   return wrong;
 }
 
-template <class Call>
-double time_call(cudaStream_t stream, const Call& call) {
-  cudaEvent_t begin, end;
-  cudaEventCreate(&begin);
-  cudaEventCreate(&end);
-  for (int i = 0; i < 3; ++i) call();
-  cudaEventRecord(begin, stream);
-  for (int i = 0; i < 20; ++i) call();
-  cudaEventRecord(end, stream);
-  check(cudaEventSynchronize(end), "timing");
-  float milliseconds = 0;
-  cudaEventElapsedTime(&milliseconds, begin, end);
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  return milliseconds * 1e3 / 20;
-}
-
 /// [rows, cols] of random numbers, a million of them repeated.
 void fill(Halves& memory, unsigned seed) {
   const auto values = random_bf16(1 << 20, 1, seed);
@@ -272,9 +255,9 @@ void time_width(std::int64_t d, ActivationKind kind, Products& products, int mul
     const ProductOperands operands{narrow.data, weight.data, back ? out.data : pre.data};
     const auto product = products.get(specs[back], operands);
     const BoundOp& rest = back ? backward : activate;
-    const double bare = time_call(stream, [&] { product->run(operands, stream); });
-    const double alone = time_call(stream, [&] { rest(stream); });
-    const double both = time_call(stream, [&] {
+    const double bare = time_call(stream, 20, [&] { product->run(operands, stream); });
+    const double alone = time_call(stream, 20, [&] { rest(stream); });
+    const double both = time_call(stream, 20, [&] {
       product->run(operands, stream);
       rest(stream);
     });
@@ -286,7 +269,7 @@ void time_width(std::int64_t d, ActivationKind kind, Products& products, int mul
     for (const FusedVariant& variant : FusedProduct::variants(spec)) {
       const FusedProduct fused(spec, {narrow.data, weight.data, bias.data, codes.data, out.data},
                                variant, multiprocessors);
-      const double us = time_call(stream, [&] {
+      const double us = time_call(stream, 20, [&] {
         fused.run(partial.data, stream);
         if (back) reduce_parts(partial.data, fused.parts(), wide, sums.data, 1, false, stream);
       });

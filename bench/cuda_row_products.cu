@@ -200,23 +200,6 @@ int check_all(int multiprocessors, bool backward, const std::string& kind) {
   return wrong;
 }
 
-template <class Call>
-double time_call(cudaStream_t stream, const Call& call) {
-  cudaEvent_t begin, end;
-  cudaEventCreate(&begin);
-  cudaEventCreate(&end);
-  for (int i = 0; i < repeats / 4; ++i) call();
-  cudaEventRecord(begin, stream);
-  for (int i = 0; i < repeats; ++i) call();
-  cudaEventRecord(end, stream);
-  check(cudaEventSynchronize(end), "timing");
-  float milliseconds = 0;
-  cudaEventElapsedTime(&milliseconds, begin, end);
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  return milliseconds * 1e3 / repeats;
-}
-
 void time_shape(std::int64_t d, std::int64_t k, bool backward, Products& products,
                 int multiprocessors, cudaStream_t stream) {
   constexpr std::int64_t kPattern = 1 << 20;
@@ -279,9 +262,9 @@ void time_shape(std::int64_t d, std::int64_t k, bool backward, Products& product
       .m = kTokens, .n = d, .k = k, .transpose_b = !backward, .input = bf16, .result = bf16};
   const ProductOperands operands{a.data, weight.data, branch.data};
   const auto product = products.get(spec, operands);
-  const double bare = time_call(stream, [&] { product->run(operands, stream); });
-  const double alone = time_call(stream, [&] { norm(stream); });
-  const double both = time_call(stream, [&] {
+  const double bare = time_call(stream, repeats, [&] { product->run(operands, stream); });
+  const double alone = time_call(stream, repeats, [&] { norm(stream); });
+  const double both = time_call(stream, repeats, [&] {
     product->run(operands, stream);
     norm(stream);
   });
@@ -305,7 +288,7 @@ void time_shape(std::int64_t d, std::int64_t k, bool backward, Products& product
                                  .dx = gradient.data};
   for (const RowVariant& variant : RowProduct::variants(row_spec)) {
     const RowProduct fused(row_spec, row_operands, variant, multiprocessors);
-    const double us = time_call(stream, [&] { fused.run(partial.data, stream); });
+    const double us = time_call(stream, repeats, [&] { fused.run(partial.data, stream); });
     std::printf("  %s, %d blocks: %.1f us, %.2fx\n", variant.name().c_str(), fused.parts(), us,
                 both / us);
   }

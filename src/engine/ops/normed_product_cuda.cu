@@ -87,7 +87,7 @@ std::shared_ptr<RowProduct> fastest(const RowSpec& spec, const RowOperands& oper
 
 BoundOp bind_normed(const Linear& linear, const Norm& norm, const Context& context) {
   const Tensor& a = context.tensor(linear.x);
-  if (norm.branch != linear.y || !is_only_reader(linear.y, context)) return {};
+  if (norm.branch != linear.y) return {};
   if (a.dtype != DType::bf16 || context.tensor(norm.y).dtype != DType::bf16 ||
       context.tensor(norm.x).dtype != DType::f32 || !norm.gain.exists()) {
     return {};
@@ -100,6 +100,7 @@ BoundOp bind_normed(const Linear& linear, const Norm& norm, const Context& conte
                      .d = context.tensor(norm.x).cols,
                      .k = a.cols,
                      .rms = norm.kind == NormKind::rms};
+  if (RowProduct::variants(spec).empty() || !is_only_reader(linear.y, context)) return {};
   const RowOperands operands{.a = context.address(linear.x),
                              .b = context.address(linear.weight),
                              .gain = context.floats(norm.gain),
@@ -125,7 +126,7 @@ bool makes_bias_gradient(const NormBackward& norm, const LinearBackward& branch)
 
 BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
                     const LinearBackward* branch, const Context& context) {
-  if (!linear.dx.exists() || norm.dy != linear.dx || !is_only_reader(linear.dx, context)) return {};
+  if (!linear.dx.exists() || norm.dy != linear.dx) return {};
   const bool overwrite = linear.dx_mode == GradMode::overwrite &&
                          norm.dx_mode == GradMode::overwrite &&
                          norm.d_branch_mode == GradMode::overwrite;
@@ -145,6 +146,7 @@ BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
                      .backward = true,
                      .rms = norm.kind == NormKind::rms,
                      .branch_sums = branch_sums};
+  if (RowProduct::variants(spec).empty() || !is_only_reader(linear.dx, context)) return {};
   const RowOperands operands{.a = context.address(linear.dy),
                              .b = context.address(linear.weight),
                              .gain = context.floats(norm.gain),
