@@ -16,12 +16,12 @@
 #include <string>
 #include <vector>
 
-#include "core/table.h"
 #include "exact/blas_threads.h"
 #include "exact/field_rank.h"
 #include "exact/gram_grid.h"
 #include "exact/prime_field.h"
 #include "exact/separation_rank.h"
+#include "terminal/table.h"
 
 namespace {
 

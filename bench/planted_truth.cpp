@@ -9,10 +9,10 @@
 #include <map>
 #include <string>
 
-#include "laws/planted.h"
-#include "laws/study_fit.h"
+#include "fits/planted.h"
+#include "fits/study_fit.h"
 
-using namespace fathom::laws;
+using namespace fathom::fits;
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <iostream>
 
 #include "cli/command_line.h"
-#include "core/terminal.h"
+#include "terminal/terminal.h"
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);

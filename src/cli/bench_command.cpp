@@ -9,10 +9,10 @@
 #include "cli/json_output.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "core/table.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "engine/cpu/peak.h"
+#include "terminal/table.h"
 #include "train/step_benchmark.h"
 
 namespace fathom {

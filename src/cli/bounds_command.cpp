@@ -7,9 +7,9 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "core/error.h"
-#include "core/table.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "terminal/table.h"
 #include "theory/separation_bounds.h"
 
 namespace fathom {

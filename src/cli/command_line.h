@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/terminal.h"
+#include "terminal/terminal.h"
 
 namespace fathom {
 

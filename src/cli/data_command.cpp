@@ -7,14 +7,14 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "core/error.h"
-#include "core/progress.h"
-#include "core/table.h"
 #include "core/units.h"
 #include "core/utf8.h"
 #include "data/batch_sampler.h"
 #include "data/named_corpora.h"
 #include "data/prepare.h"
 #include "data/token_set.h"
+#include "terminal/progress.h"
+#include "terminal/table.h"
 
 namespace fathom {
 namespace {
@@ -234,7 +234,9 @@ void run_sample(Session& session, const SampleOptions& options) {
 }
 
 void add_prepare_options(CommandTree& tree, CLI::App& command, PrepareOptions& options) {
-  command.add_option("CORPUS,--corpus", options.corpus, "A file, a folder, - for standard input, or sotu")
+  command
+      .add_option("CORPUS,--corpus", options.corpus,
+                  "A file, a folder, - for standard input, or sotu")
       ->required();
   command.add_option("-o,--output", options.output, "The folder to write")
       ->required()

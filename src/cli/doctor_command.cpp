@@ -9,11 +9,11 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "core/error.h"
-#include "core/table.h"
 #include "core/units.h"
 #include "engine/cpu/cpu_features.h"
 #include "engine/cpu/peak.h"
 #include "engine/device.h"
+#include "terminal/table.h"
 
 namespace fathom {
 namespace {

@@ -7,13 +7,13 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/units.h"
-#include "laws/planner.h"
+#include "planner/planner.h"
 #include "shape/emit_config.h"
 
 namespace fathom {
 namespace {
 
-using namespace laws;
+using namespace planner;
 
 /// Values as typed; make_request turns them into a PlanRequest.
 struct Options {
@@ -80,7 +80,7 @@ void run(Session& session, const Options& options) {
 
 std::vector<std::string> law_names() {
   std::vector<std::string> names;
-  for (const LawPointer& law : published_laws()) names.push_back(law->info().name);
+  for (const laws::LawPointer& law : laws::published_laws()) names.push_back(law->info().name);
   return names;
 }
 

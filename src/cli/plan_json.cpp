@@ -6,7 +6,7 @@
 namespace fathom {
 namespace {
 
-using namespace laws;
+using namespace planner;
 
 Json interval_json(const std::optional<Interval>& interval) {
   if (!interval) return nullptr;

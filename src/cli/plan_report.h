@@ -2,11 +2,11 @@
 #pragma once
 
 #include "cli/command_line.h"
-#include "laws/planner.h"
+#include "planner/planner.h"
 
 namespace fathom {
 
-void print_plan_text(Session& session, const laws::Plan& plan);
-void print_plan_json(Session& session, const laws::Plan& plan);
+void print_plan_text(Session& session, const planner::Plan& plan);
+void print_plan_json(Session& session, const planner::Plan& plan);
 
 }  // namespace fathom

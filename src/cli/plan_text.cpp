@@ -3,14 +3,15 @@
 #include <cmath>
 
 #include "cli/plan_report.h"
-#include "core/chart.h"
-#include "core/table.h"
 #include "core/units.h"
+#include "terminal/chart.h"
+#include "terminal/table.h"
 
 namespace fathom {
 namespace {
 
-using namespace laws;
+using namespace planner;
+using laws::Evidence;
 
 void print_head(Session& session, const Plan& plan) {
   const Terminal& terminal = session.terminal;

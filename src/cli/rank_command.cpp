@@ -8,13 +8,13 @@
 #include "cli/json_output.h"
 #include "cli/rank_options.h"
 #include "core/error.h"
-#include "core/progress.h"
-#include "core/table.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "exact/partition.h"
 #include "exact/rank_json.h"
 #include "exact/rank_table.h"
+#include "terminal/progress.h"
+#include "terminal/table.h"
 #include "theory/separation_bounds.h"
 
 namespace fathom {

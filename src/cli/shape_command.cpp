@@ -7,10 +7,10 @@
 #include "cli/commands.h"
 #include "cli/shape_report.h"
 #include "core/error.h"
-#include "core/table.h"
 #include "core/units.h"
 #include "shape/catalogue.h"
 #include "shape/hf_config.h"
+#include "terminal/table.h"
 
 namespace fathom {
 namespace {

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "cli/shape_json.h"
-#include "core/table.h"
 #include "core/units.h"
 #include "laws/levine.h"
+#include "terminal/table.h"
 
 namespace fathom {
 namespace {

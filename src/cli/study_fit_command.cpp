@@ -8,17 +8,17 @@
 #include "cli/study_fit_json.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/table.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "laws/run_points_csv.h"
-#include "laws/study_fit.h"
-#include "laws/study_law.h"
+#include "fits/run_points_csv.h"
+#include "fits/study_fit.h"
+#include "fits/study_law.h"
+#include "terminal/table.h"
 
 namespace fathom {
 namespace {
 
-using namespace laws;
+using namespace fits;
 
 struct Options {
   std::string path;

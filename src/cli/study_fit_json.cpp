@@ -5,7 +5,7 @@
 namespace fathom {
 namespace {
 
-using namespace laws;
+using namespace fits;
 
 Json range(const Interval& interval) {
   return Json::array({number_or_null(interval.low), number_or_null(interval.high)});

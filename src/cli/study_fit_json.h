@@ -2,10 +2,10 @@
 #pragma once
 
 #include "cli/json_output.h"
-#include "laws/study_fit.h"
+#include "fits/study_fit.h"
 
 namespace fathom {
 
-Json study_fit_json(const laws::StudyFit& fit);
+Json study_fit_json(const fits::StudyFit& fit);
 
 }  // namespace fathom

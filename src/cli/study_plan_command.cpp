@@ -7,12 +7,12 @@
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
 #include "core/memory.h"
-#include "core/table.h"
 #include "core/units.h"
 #include "data/token_set.h"
 #include "engine/device.h"
 #include "study/planned_run.h"
 #include "study/speed.h"
+#include "terminal/table.h"
 
 namespace fathom {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "core/progress.h"
 #include "core/units.h"
+#include "terminal/progress.h"
 
 namespace fathom {
 namespace {

@@ -5,9 +5,9 @@
 #include <chrono>
 
 #include "cli/command_line.h"
-#include "core/live_panel.h"
 #include "study/executor.h"
 #include "study/study_index.h"
+#include "terminal/live_panel.h"
 
 namespace fathom {
 

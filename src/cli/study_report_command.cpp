@@ -10,8 +10,8 @@
 #include "cli/study_fit_json.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "laws/study_fit.h"
-#include "laws/study_law.h"
+#include "fits/study_fit.h"
+#include "fits/study_law.h"
 #include "report/render_report.h"
 #include "study/report_data.h"
 #include "study/study_rows.h"
@@ -37,8 +37,8 @@ struct Options {
 std::string fit_of(const fs::path& study) {
   const auto points = study::points_of(study::collect_rows(study));
   if (points.empty()) return "";
-  const laws::StudyFit fit = laws::fit_study(points, {});
-  write_file_atomically(study / "law.json", laws::study_law_text(laws::study_law_data(fit)));
+  const fits::StudyFit fit = fits::fit_study(points, {});
+  write_file_atomically(study / "law.json", fits::study_law_text(fits::study_law_data(fit)));
   return study_fit_json(fit).dump();
 }
 

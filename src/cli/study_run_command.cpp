@@ -11,11 +11,11 @@
 #include "cli/study_commands.h"
 #include "cli/study_progress.h"
 #include "core/error.h"
-#include "core/progress.h"
 #include "core/units.h"
 #include "study/local_executor.h"
 #include "study/slurm_executor.h"
 #include "study/study_index.h"
+#include "terminal/progress.h"
 
 namespace fathom {
 

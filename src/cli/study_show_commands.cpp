@@ -9,10 +9,10 @@
 #include "cli/study_commands.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/table.h"
 #include "core/units.h"
 #include "study/export.h"
 #include "study/study_index.h"
+#include "terminal/table.h"
 
 namespace fathom {
 

@@ -6,11 +6,11 @@
 #include "cli/json_output.h"
 #include "cli/stop_signals.h"
 #include "core/error.h"
-#include "core/progress.h"
-#include "core/table.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "engine/cpu/peak.h"
+#include "terminal/progress.h"
+#include "terminal/table.h"
 #include "train/coordinate_check.h"
 #include "train/run.h"
 

@@ -11,8 +11,8 @@
 
 #include "core/error.h"
 #include "core/random.h"
-#include "engine/step_plan.h"
-#include "engine/step_scalars.h"
+#include "engine/plan/step_plan.h"
+#include "engine/plan/step_scalars.h"
 
 namespace fathom::engine {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "engine/step_plan.h"
+#include "engine/plan/step_plan.h"
 
 namespace fathom::engine {
 

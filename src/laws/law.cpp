@@ -6,15 +6,12 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "core/text.h"
-#include "core/units.h"
 #include "laws/aspect.h"
 #include "laws/gemstones.h"
 #include "laws/levine.h"
 #include "laws/liu.h"
 #include "laws/power_law.h"
 #include "laws/search.h"
-#include "laws/study_law.h"
 
 namespace fathom::laws {
 
@@ -94,18 +91,11 @@ const std::vector<LawPointer>& published_laws() {
   return laws;
 }
 
-LawPointer find_law(const std::string& name) {
-  std::vector<std::string> names;
-  for (const LawPointer& law : published_laws()) {
-    if (law->info().name == name) return law;
-    names.push_back(law->info().name);
-  }
-  if (name.starts_with("aspect:")) {
-    return std::make_shared<AspectLaw>(parse_count(name.substr(7), "the ratio in --law aspect:R"));
-  }
-  if (name.starts_with("study:")) return load_study_law(name.substr(6));
-  throw ConfigError(fmt::format("law '{}' is not known.{} Choose from: {}, aspect:R, study:PATH",
-                                name, did_you_mean(name, names), join(names, ", ")));
+LawPointer published_law(const std::string& name) {
+  const auto& laws = published_laws();
+  const auto found = std::find_if(laws.begin(), laws.end(),
+                                  [&](const LawPointer& law) { return law->info().name == name; });
+  return found == laws.end() ? nullptr : *found;
 }
 
 }  // namespace fathom::laws

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/interval.h"
 #include "laws/budget.h"
 
 namespace fathom::laws {
@@ -17,11 +18,6 @@ namespace fathom::laws {
 /// How a statement is known. `convention` is a habit or rule of thumb with no fit behind it.
 enum class Evidence { proved, fitted, extrapolated, convention };
 std::string to_string(Evidence evidence);
-
-struct Interval {
-  double low = 0;
-  double high = 0;
-};
 
 struct LawInfo {
   std::string name;              // "levine2020"
@@ -87,9 +83,8 @@ using LawPointer = std::shared_ptr<const Law>;
 
 /// The published laws in the order they are shown.
 const std::vector<LawPointer>& published_laws();
-/// By name; also "aspect:R" for d = R L and "study:PATH" for a fitted law (a law file or a folder
-/// with law.json). ConfigError with a suggestion otherwise.
-LawPointer find_law(const std::string& name);
+/// The published law of that name; nullptr when there is none.
+LawPointer published_law(const std::string& name);
 
 /// Smallest depth a law may answer; below it the empirical forms lose their meaning.
 constexpr double kMinLayers = 2;

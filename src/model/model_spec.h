@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/op.h"
+#include "engine/plan/op.h"
 
 namespace fathom::model {
 

@@ -114,8 +114,8 @@ std::vector<RunRow> collect_rows(const fs::path& directory) {
   return rows;
 }
 
-std::vector<laws::RunPoint> points_of(const std::vector<RunRow>& rows) {
-  std::vector<laws::RunPoint> points;
+std::vector<fits::RunPoint> points_of(const std::vector<RunRow>& rows) {
+  std::vector<fits::RunPoint> points;
   for (const RunRow& row : rows) {
     const bool counts = row.status == RunStatus::finished || row.status == RunStatus::early_stopped;
     if (!row.in_spec || !counts || !std::isfinite(row.loss)) continue;
@@ -126,7 +126,7 @@ std::vector<laws::RunPoint> points_of(const std::vector<RunRow>& rows) {
 
 void write_points(const fs::path& directory, const std::vector<RunRow>& rows) {
   std::string text = "id,layers,width,params,tokens,loss,seed\n";
-  for (const laws::RunPoint& p : points_of(rows)) {
+  for (const fits::RunPoint& p : points_of(rows)) {
     text += fmt::format("{},{},{},{:.0f},{:.0f},{},{}\n", p.id, p.layers, p.width, p.params,
                         p.tokens, p.loss, p.seed);
   }

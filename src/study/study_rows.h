@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "laws/run_point.h"
+#include "fits/run_point.h"
 #include "study/run_state.h"
 #include "study/study_folder.h"
 
@@ -37,7 +37,7 @@ std::vector<RunRow> collect_rows(const std::filesystem::path& directory);
 std::vector<RunRow> collect_rows(const Study& study);
 
 /// Finished runs of the spec with a loss.
-std::vector<laws::RunPoint> points_of(const std::vector<RunRow>& rows);
+std::vector<fits::RunPoint> points_of(const std::vector<RunRow>& rows);
 
 /// DIR/points.csv: id,layers,width,params,tokens,loss,seed.
 void write_points(const std::filesystem::path& directory, const std::vector<RunRow>& rows);

@@ -1,7 +1,7 @@
 // What a training step costs at least: floors for its time on a machine of known speeds.
 #pragma once
 
-#include "engine/step_plan.h"
+#include "engine/plan/step_plan.h"
 
 namespace fathom::train {
 

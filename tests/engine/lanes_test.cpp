@@ -1,4 +1,4 @@
-#include "engine/lanes.h"
+#include "engine/plan/lanes.h"
 
 #include <gtest/gtest.h>
 

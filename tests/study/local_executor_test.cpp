@@ -62,7 +62,7 @@ TEST(LocalExecutor, TrainsEveryRunOnceAndRecordsIt) {
   reindex(tiny.directory);
   const auto points = points_of(collect_rows(study));
   ASSERT_EQ(points.size(), 4u);
-  for (const laws::RunPoint& point : points) {
+  for (const fits::RunPoint& point : points) {
     EXPECT_EQ(point.tokens, 3840);
     EXPECT_LT(point.loss, std::log(257.0));
   }

@@ -9,8 +9,8 @@
 #include "engine/cpu/matmul.h"
 #include "engine/cpu/memory_block.h"
 #include "engine/cpu/parallel.h"
-#include "engine/step_plan.h"
-#include "engine/step_scalars.h"
+#include "engine/plan/step_plan.h"
+#include "engine/plan/step_scalars.h"
 
 namespace fathom::engine::cpu {
 

@@ -5,7 +5,7 @@
 
 #include <dnnl.hpp>
 
-#include "engine/tensor.h"
+#include "engine/plan/tensor.h"
 
 namespace fathom::engine::cpu {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "core/error.h"
-#include "engine/arena_layout.h"
+#include "engine/plan/arena_layout.h"
 
 namespace fathom::engine::cpu {
 namespace {

@@ -2,7 +2,7 @@
 // of two arrays that does not.
 #pragma once
 
-#include "engine/tensor.h"
+#include "engine/plan/tensor.h"
 
 namespace fathom::engine {
 

@@ -2,7 +2,7 @@
 // ops/activation.h.
 #pragma once
 
-#include "engine/ops/activation.h"
+#include "engine/ops/activation/activation.h"
 
 namespace fathom::engine::cuda {
 

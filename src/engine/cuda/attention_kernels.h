@@ -1,4 +1,4 @@
-// Attention on the GPU (definition: engine/ops/attention.h), forward and adjoint.
+// Attention on the GPU (definition: engine/ops/attention/attention.h), forward and adjoint.
 //
 // Two implementations stand behind the three functions: `flash` (bf16, softmax, head sizes that
 // are a multiple of 8 up to 128: tensor-core kernels) and `generic` (everything else, f32 math).
@@ -10,7 +10,7 @@
 
 #include <cstddef>
 
-#include "engine/ops/attention.h"
+#include "engine/ops/attention/attention.h"
 
 namespace fathom::engine::cuda {
 

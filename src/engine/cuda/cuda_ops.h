@@ -14,8 +14,8 @@
 #include "engine/cuda/check.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/product.h"
-#include "engine/lanes.h"
-#include "engine/step_plan.h"
+#include "engine/plan/lanes.h"
+#include "engine/plan/step_plan.h"
 
 namespace fathom::engine::cuda {
 

@@ -17,7 +17,7 @@
 
 #include "engine/cuda/cuda_ops.h"
 #include "engine/cuda/module.h"
-#include "engine/lanes.h"
+#include "engine/plan/lanes.h"
 
 namespace fathom::engine::cuda {
 

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/ops/activation.h"
+#include "engine/ops/activation/activation.h"
 
 namespace fathom::engine::cuda {
 

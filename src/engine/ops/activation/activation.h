@@ -1,0 +1,50 @@
+// The nonlinearity of the feed-forward sublayer.
+//
+//   relu       y = max(u, 0)
+//   gelu       y = u Phi(u)                                   (erf form, arXiv 1606.08415)
+//   gelu_tanh  y = u/2 (1 + tanh(sqrt(2/pi) (u + 0.044715 u^3)))   (GPT-2's approximation)
+//   swiglu     y = silu(g) * h with u = [g | h], silu(g) = g sigmoid(g)   (arXiv 2002.05202)
+//
+// Adjoint: du = dy * y'(u), elementwise; swiglu: dg = dy h silu'(g), dh = dy silu(g).
+// u [N, F] (swiglu: [N, 2F]), y [N, F], both of one type.
+//
+// All but swiglu can keep y'(u), which lies between -0.13 and 1.13, for the adjoint in place of u:
+// `slopes` u8 [N, F] = 200 y'(u) + 28, rounded (0 and 1 are exact), half of what u takes in bf16. A
+// device may order its elements as it likes.
+#pragma once
+
+#include "engine/plan/uses.h"
+
+namespace fathom::engine {
+
+class StepPlan;
+class Differentiator;
+
+enum class ActivationKind : std::uint8_t { relu, gelu, gelu_tanh, swiglu };
+
+inline constexpr float kSlopeSteps = 200, kSlopeZero = 28;
+
+struct Activation {
+  TensorId u, y;
+  ActivationKind kind = ActivationKind::gelu;
+  TensorId slopes = {};  // or none: the adjoint reads u
+
+  Uses uses() const { return Uses{{u}, {y, slopes}}.may_replace(u, y); }
+};
+
+struct ActivationBackward {
+  TensorId dy, u, du;  // no u where there are slopes
+  GradMode mode = GradMode::overwrite;
+  ActivationKind kind = ActivationKind::gelu;
+  TensorId slopes = {};
+
+  Uses uses() const {
+    Uses uses{{dy, u, slopes}, {du}};
+    return kind == ActivationKind::swiglu ? uses.may_replace(u, du) : uses.may_replace(dy, du);
+  }
+};
+
+void check(const Activation& op, const StepPlan& plan);
+void differentiate(const Activation& op, Differentiator& out);
+
+}  // namespace fathom::engine

@@ -1,0 +1,223 @@
+#include "fits/joint_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/random.h"
+#include "fits/minimise.h"
+#include "fits/statistics.h"
+
+namespace fathom::fits {
+namespace {
+
+constexpr double kWideDelta = 0.03;
+constexpr int kWideSteps = 200;
+constexpr int kSharpSteps = 2000;
+constexpr std::size_t kPolished = 12;
+
+Minimum descend(const JointObjective& objective, const Eigen::VectorXd& start, double delta,
+                int steps) {
+  return minimise_bfgs(
+      [&](const Eigen::VectorXd& x, Eigen::VectorXd& gradient) {
+        return objective.value(x, delta, &gradient);
+      },
+      start, steps);
+}
+
+/// From a wide objective to the sharp one by factors of about three.
+Minimum sharpen(const JointObjective& objective, Eigen::VectorXd x, double from, double delta) {
+  for (double width = from; width > 1.5 * delta; width /= 3.2) {
+    x = descend(objective, x, width, kWideSteps).x;
+  }
+  return descend(objective, x, delta, kSharpSteps);
+}
+
+Eigen::VectorXd random_start(const JointObjective& objective, const RandomStream& random) {
+  const JointForm& form = objective.form();
+  const auto terms = static_cast<int>(form.terms().size());
+  std::uint64_t next = 0;
+  // Shares of the loss: exponential variates, the constant's counted double.
+  std::vector<double> shares;
+  double total = 0;
+  for (int k = 0; k <= terms; ++k) {
+    const double share = -std::log(1 - random.uniform(next++)) * (k == terms ? 2 : 1) + 1e-3;
+    shares.push_back(share);
+    total += share;
+  }
+  const double log_loss = objective.log_losses().mean();
+  Eigen::VectorXd start = Eigen::VectorXd::Zero(form.size());
+  for (int k = 0; k < terms; ++k) {
+    const double exponent = 0.05 + 1.15 * random.uniform(next++);
+    start[2 * k] = std::log(shares[static_cast<std::size_t>(k)] / total) + log_loss +
+                   exponent * objective.mean_log(k);
+    start[2 * k + 1] = exponent;
+  }
+  start[start.size() - 1] = std::log(shares.back() / total) + log_loss;
+  return start;
+}
+
+/// The same law with phi = 0 between the last term and the constant.
+Eigen::VectorXd with_interaction(const Eigen::VectorXd& additive) {
+  Eigen::VectorXd wider(additive.size() + 1);
+  wider << additive.head(additive.size() - 1), 0, additive[additive.size() - 1];
+  return wider;
+}
+
+double mean_abs(const Eigen::VectorXd& values) {
+  return values.cwiseAbs().mean();
+}
+
+/// Independent runs less coefficients, at least three.
+double degrees_left(const JointFit& fit) {
+  return std::max(3.0, static_cast<double>(fit.independent) - fit.form.size());
+}
+
+using ShapeKey = std::pair<std::int64_t, std::int64_t>;
+ShapeKey shape_of(const RunPoint& point) {
+  return {point.layers, point.width};
+}
+
+}  // namespace
+
+std::optional<JointFit> fit_joint(std::span<const RunPoint> points, const JointForm& form,
+                                  const JointOptions& options, std::string& reason) {
+  if (points.size() < static_cast<std::size_t>(form.size()) + 3) {
+    reason = fmt::format("{} runs for the {} coefficients of {}", points.size(), form.size(),
+                         form.name());
+    return std::nullopt;
+  }
+  const JointObjective objective(form, points);
+  std::vector<Minimum> coarse;
+  for (std::size_t s = 0; s < options.starts; ++s) {
+    const RandomStream random(options.seed, s);
+    coarse.push_back(descend(objective, random_start(objective, random), kWideDelta, kWideSteps));
+  }
+  std::sort(coarse.begin(), coarse.end(),
+            [](const Minimum& a, const Minimum& b) { return a.value < b.value; });
+  JointFit fit;
+  fit.form = form;
+  fit.runs = points.size();
+  std::vector<Minimum> kept;
+  for (const Minimum& minimum : coarse) {
+    if (kept.size() >= kPolished) break;
+    const Minimum sharp = sharpen(objective, minimum.x, kWideDelta, options.delta);
+    if (!std::isfinite(sharp.value) || !JointLaw(form, sharp.x).physical()) {
+      ++fit.rejected;
+      continue;
+    }
+    kept.push_back(sharp);
+  }
+  if (form.interaction) {
+    // The additive law is this one with phi = 0: never end above it.
+    JointForm additive = form;
+    additive.interaction = false;
+    if (const auto plain = fit_joint(points, additive, options, reason)) {
+      const Minimum sharp = sharpen(objective, with_interaction(plain->coefficients),
+                                    10 * options.delta, options.delta);
+      if (JointLaw(form, sharp.x).physical()) kept.push_back(sharp);
+    }
+  }
+  if (kept.empty()) {
+    reason = fmt::format("every minimum of {} has a negative exponent", form.name());
+    return std::nullopt;
+  }
+  const Minimum& best =
+      *std::min_element(kept.begin(), kept.end(),
+                        [](const Minimum& a, const Minimum& b) { return a.value < b.value; });
+  for (const Minimum& minimum : kept) fit.reached += minimum.value <= 1.001 * best.value;
+  fit.coefficients = best.x;
+  fit.objective = best.value;
+  fit.mean_error = mean_abs(objective.residuals(best.x));
+  fit.aic = 2 * static_cast<double>(fit.runs) * std::log(fit.mean_error) + 2 * form.size();
+  return fit;
+}
+
+void hold_out_largest(std::span<const RunPoint> points, const JointOptions& options,
+                      std::size_t shapes, double tokens_above, JointFit& fit) {
+  std::map<ShapeKey, double> sizes;
+  for (const RunPoint& point : points) sizes[shape_of(point)] = point.params;
+  if (sizes.size() < shapes + 3) return;
+  std::vector<std::pair<double, ShapeKey>> order;
+  for (const auto& [shape, size] : sizes) order.emplace_back(size, shape);
+  std::sort(order.rbegin(), order.rend());
+  std::set<ShapeKey> out;
+  for (std::size_t i = 0; i < shapes; ++i) out.insert(order[i].second);
+  std::vector<RunPoint> seen;
+  for (const RunPoint& point : points) {
+    if (!out.contains(shape_of(point))) seen.push_back(point);
+  }
+  std::string reason;
+  const auto refit = fit_joint(seen, fit.form, options, reason);
+  if (!refit) return;
+  std::vector<double> errors;
+  for (const RunPoint& point : points) {
+    if (!out.contains(shape_of(point)) || point.tokens <= tokens_above) continue;
+    const double predicted =
+        refit->law().loss(static_cast<double>(point.layers), static_cast<double>(point.width),
+                          point.params, point.tokens);
+    errors.push_back(std::fabs(predicted / point.loss - 1));
+  }
+  if (errors.empty()) return;
+  fit.holdout_error = mean(errors);
+  fit.holdout_runs = errors.size();
+  fit.holdout_shapes = shapes;
+}
+
+void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& options,
+                     std::size_t replicates, JointFit& fit) {
+  JointObjective objective(fit.form, points);
+  const Eigen::VectorXd residuals = objective.residuals(fit.coefficients);
+  const Eigen::VectorXd fitted = objective.log_losses() - residuals;
+  const auto runs = static_cast<std::uint64_t>(residuals.size());
+  std::map<ShapeKey, std::set<double>> trajectories;
+  for (const RunPoint& point : points) trajectories[shape_of(point)].insert(point.tokens);
+  std::map<ShapeKey, std::uint64_t> cluster;
+  bool clustered = false;
+  for (const auto& [shape, tokens] : trajectories) {
+    cluster.emplace(shape, cluster.size());
+    clustered = clustered || tokens.size() > 1;
+  }
+  fit.independent = clustered ? cluster.size() : points.size();
+  // Absolute errors shrink by (n - k) / n, squares by its root; the first is the safer side.
+  const double scale = std::sqrt(static_cast<double>(fit.independent) / degrees_left(fit) *
+                                 static_cast<double>(runs) /
+                                 std::max(1.0, static_cast<double>(runs) - fit.form.size()));
+  fit.replicates.clear();
+  for (std::size_t r = 0; r < replicates; ++r) {
+    const RandomStream random(options.seed ^ 0x626f6f74, r);
+    Eigen::VectorXd drawn = fitted;
+    for (std::uint64_t i = 0; i < runs; ++i) {
+      const auto at = static_cast<Eigen::Index>(i);
+      const double noise =
+          clustered ? residuals[at] * (random.bits(cluster[shape_of(points[i])]) & 1 ? 1 : -1)
+                    : residuals[static_cast<Eigen::Index>(random.below(i, runs))];
+      drawn[at] += scale * noise;
+    }
+    objective.set_log_losses(drawn);
+    const Minimum found = sharpen(objective, fit.coefficients, 10 * options.delta, options.delta);
+    if (JointLaw(fit.form, found.x).physical()) fit.replicates.push_back(found.x);
+  }
+  fit.intervals.clear();
+  for (int k = 0; k < fit.form.size(); ++k) {
+    fit.intervals.push_back(
+        replicate_interval(fit, [k](const JointLaw& law) { return law.coefficients()[k]; }));
+  }
+}
+
+Interval widened_interval(const JointFit& fit, double estimate, const std::vector<double>& sample) {
+  if (sample.size() < 20) return {-INFINITY, INFINITY};
+  // The wider of percentiles and of a normal about the estimate, side by side; its spread is the
+  // median deviation's, which a few runaway refits do not move.
+  const double student = student_quantile(0.975, degrees_left(fit));
+  const double normal = 1.959964;
+  const double half = normal * 1.4826 * median_deviation(sample);
+  const double below = std::max(half, estimate - quantile(sample, 0.025));
+  const double above = std::max(half, quantile(sample, 0.975) - estimate);
+  return {estimate - student / normal * below, estimate + student / normal * above};
+}
+
+}  // namespace fathom::fits

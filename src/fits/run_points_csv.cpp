@@ -1,0 +1,77 @@
+#include "fits/run_points_csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/csv.h"
+#include "core/error.h"
+#include "core/files.h"
+
+namespace fathom::fits {
+namespace {
+
+/// The first of the names the table has.
+std::string column_of(const CsvTable& table, std::initializer_list<const char*> names,
+                      const std::string& origin) {
+  for (const char* name : names) {
+    if (table.has_column(name)) return name;
+  }
+  throw DataError(
+      fmt::format("{} has no column '{}'; a table of runs needs layers, width, params, "
+                  "tokens and loss",
+                  origin, *names.begin()));
+}
+
+}  // namespace
+
+std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
+                                      const PointSelection& selection) {
+  const bool folder = std::filesystem::is_directory(path);
+  const std::filesystem::path file = folder ? path / "points.csv" : path;
+  if (folder && !std::filesystem::exists(file)) {
+    throw DataError(
+        fmt::format("{} holds no points.csv; give a study folder with finished runs or "
+                    "a CSV of runs",
+                    path.string()));
+  }
+  const std::string origin = file.string();
+  const CsvTable table(read_text_file(file), origin);
+  const std::string layers = column_of(table, {"layers", "depth"}, origin);
+  const std::string width = column_of(table, {"width"}, origin);
+  const std::string params = selection.params_column.empty()
+                                 ? column_of(table, {"params", "nonembedding_params"}, origin)
+                                 : column_of(table, {selection.params_column.c_str()}, origin);
+  const std::string tokens = column_of(table, {"tokens"}, origin);
+  const std::string loss = column_of(table, {"loss"}, origin);
+  std::vector<RunPoint> points;
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const bool wanted =
+        std::all_of(selection.where.begin(), selection.where.end(), [&](const auto& condition) {
+          return (table.cell(row, condition.column) == condition.value) == condition.equal;
+        });
+    if (!wanted) continue;
+    const auto positive = [&](const std::string& column) {
+      const double value = table.number(row, column);
+      if (std::isfinite(value) && value > 0) return value;
+      throw DataError(fmt::format("{} line {}: {} is {}, not a number above zero", origin, row + 2,
+                                  column, value));
+    };
+    RunPoint point;
+    point.id = table.has_column("id") ? table.cell(row, "id") : fmt::format("row {}", row + 2);
+    point.layers = std::llround(positive(layers));
+    point.width = std::llround(positive(width));
+    point.params = positive(params);
+    point.tokens = positive(tokens);
+    point.loss = positive(loss);
+    if (table.has_column("seed")) {
+      point.seed = static_cast<std::uint64_t>(std::llround(std::fabs(table.number(row, "seed"))));
+    }
+    points.push_back(std::move(point));
+  }
+  if (points.empty()) throw DataError(fmt::format("{} holds no runs that were asked for", origin));
+  return points;
+}
+
+}  // namespace fathom::fits

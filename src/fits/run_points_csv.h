@@ -1,0 +1,30 @@
+// A table of finished runs: columns id, layers, width, params, tokens, loss, seed (any order, more
+// columns are ignored). `depth` is accepted for layers and `nonembedding_params` for params; id
+// and seed may be missing.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fits/run_point.h"
+
+namespace fathom::fits {
+
+struct RowCondition {
+  std::string column, value;
+  bool equal = true;  // false: every other value
+};
+
+/// Which rows and which count to take from a wider table.
+struct PointSelection {
+  std::vector<RowCondition> where;  // all must hold
+  std::string params_column;        // "": params or nonembedding_params
+};
+
+/// A CSV file, or a folder with `points.csv` in it. DataError names the row and what is wrong.
+std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
+                                      const PointSelection& selection = {});
+
+}  // namespace fathom::fits

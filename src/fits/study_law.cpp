@@ -1,0 +1,216 @@
+#include "fits/study_law.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/json_text.h"
+#include "core/units.h"
+
+namespace fathom::fits {
+namespace {
+
+constexpr const char* kSchema = "fathom.law.v1";
+
+/// Most replicates kept in a file: percentiles of an optimum need no more.
+constexpr std::size_t kKeptReplicates = 100;
+
+nlohmann::ordered_json to_json(const JointFit& joint) {
+  const auto list = [](const Eigen::VectorXd& values) {
+    return std::vector<double>(values.begin(), values.end());
+  };
+  nlohmann::ordered_json json;
+  json["form"] = joint.form.name();
+  json["terms"] = joint.form.terms();
+  json["interaction"] = joint.form.interaction;
+  json["coefficients"] = list(joint.coefficients);
+  json["runs"] = joint.runs;
+  json["independent"] = joint.independent;
+  json["mean_error"] = joint.mean_error;
+  json["holdout_error"] =
+      joint.holdout_error ? nlohmann::ordered_json(*joint.holdout_error) : nullptr;
+  json["replicates"] = nlohmann::ordered_json::array();
+  for (std::size_t r = 0; r < std::min(kKeptReplicates, joint.replicates.size()); ++r) {
+    json["replicates"].push_back(list(joint.replicates[r]));
+  }
+  return json;
+}
+
+Eigen::VectorXd to_vector(const nlohmann::json& json, int size) {
+  const auto values = json.get<std::vector<double>>();
+  if (values.size() != static_cast<std::size_t>(size)) {
+    throw DataError(fmt::format("{} coefficients where the form has {}", values.size(), size));
+  }
+  return Eigen::Map<const Eigen::VectorXd>(values.data(), size);
+}
+
+JointFit to_joint(const nlohmann::json& json) {
+  JointFit joint;
+  joint.form = {false, false, false, false, json.at("interaction").get<bool>()};
+  for (const auto& term : json.at("terms")) {
+    const auto name = term.get<std::string>();
+    bool* place = name == "w"   ? &joint.form.width
+                  : name == "L" ? &joint.form.depth
+                  : name == "P" ? &joint.form.params
+                  : name == "T" ? &joint.form.tokens
+                                : nullptr;
+    if (place == nullptr) throw DataError(fmt::format("unknown term '{}'", name));
+    *place = true;
+  }
+  if (joint.form.interaction && !joint.form.tokens) throw DataError("interaction without tokens");
+  joint.coefficients = to_vector(json.at("coefficients"), joint.form.size());
+  joint.runs = json.at("runs").get<std::size_t>();
+  joint.independent = json.at("independent").get<std::size_t>();
+  joint.mean_error = json.at("mean_error").get<double>();
+  for (const auto& replicate : json.at("replicates")) {
+    joint.replicates.push_back(to_vector(replicate, joint.form.size()));
+  }
+  return joint;
+}
+
+Interval to_interval(const nlohmann::json& json) {
+  return {json.at(0).get<double>(), json.at(1).get<double>()};
+}
+
+std::string describe_claim(const StudyLawData& data) {
+  std::string text;
+  if (data.joint) text = fmt::format("loss in {}", data.joint->form.name());
+  if (data.exponential) {
+    text += fmt::format("{}ln d = {:.3f} + {:.4f}·L", text.empty() ? "" : "; ", data.exponential->a,
+                        data.exponential->b);
+  }
+  return text;
+}
+
+}  // namespace
+
+StudyLawData study_law_data(const StudyFit& fit) {
+  StudyLawData data;
+  data.runs = fit.runs;
+  data.params = fit.params;
+  data.layers = fit.layers;
+  data.block_coefficient = fit.block_coefficient;
+  data.token_rule = fit.token_rule;
+  if (fit.law) {
+    data.exponential = laws::LevineFit{fit.law->a, fit.law->b, fit.law->a_error, fit.law->b_error,
+                                       fit.law->correlation};
+  }
+  data.joint = fit.joint;
+  return data;
+}
+
+std::string study_law_text(const StudyLawData& data) {
+  if (!data.exponential && !data.joint) {
+    throw ConfigError("these runs fix no law, so there is none to save; see the warnings");
+  }
+  nlohmann::ordered_json json;
+  json["schema"] = kSchema;
+  json["runs"] = data.runs;
+  json["params"] = {data.params.low, data.params.high};
+  json["layers"] = {data.layers.low, data.layers.high};
+  json["block_coefficient"] = data.block_coefficient;
+  json["tokens"] = {{"count", data.token_rule.count},
+                    {"per_parameter", data.token_rule.per_parameter}};
+  json["exponential"] = nullptr;
+  if (data.exponential) {
+    json["exponential"] = {{"a", data.exponential->a},
+                           {"b", data.exponential->b},
+                           {"a_error", data.exponential->a_error},
+                           {"b_error", data.exponential->b_error},
+                           {"correlation", data.exponential->correlation}};
+  }
+  json["joint"] = data.joint ? to_json(*data.joint) : nlohmann::ordered_json(nullptr);
+  return json.dump(1) + "\n";
+}
+
+StudyLawData parse_study_law(const std::string& text, const std::string& origin) {
+  const nlohmann::json json = parse_json(text, origin);
+  try {
+    const auto schema = json.at("schema").get<std::string>();
+    if (schema != kSchema) {
+      throw DataError(fmt::format("schema '{}', this version reads {}", schema, kSchema));
+    }
+    StudyLawData data;
+    data.source = origin;
+    data.runs = json.at("runs").get<std::size_t>();
+    data.params = to_interval(json.at("params"));
+    data.layers = to_interval(json.at("layers"));
+    data.block_coefficient = json.at("block_coefficient").get<double>();
+    data.token_rule = {json.at("tokens").at("count").get<double>(),
+                       json.at("tokens").at("per_parameter").get<bool>()};
+    if (const auto& law = json.at("exponential"); !law.is_null()) {
+      data.exponential = laws::LevineFit{
+          law.at("a").get<double>(), law.at("b").get<double>(), law.at("a_error").get<double>(),
+          law.at("b_error").get<double>(), law.at("correlation").get<double>()};
+    }
+    if (const auto& joint = json.at("joint"); !joint.is_null()) data.joint = to_joint(joint);
+    if (!data.exponential && !data.joint) throw DataError("it holds no law");
+    return data;
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{} is no law file ({}); write one with 'fathom study fit --save'",
+                                origin, error.what()));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{} is no law file: {}; write one with 'fathom study fit --save'",
+                                origin, error.what()));
+  }
+}
+
+StudyLaw::StudyLaw(StudyLawData data) : data_(std::move(data)) {
+  info_.name = "study:" + data_.source;
+  info_.title = "This study";
+  info_.source = fmt::format("{} ({} runs)", data_.source, data_.runs);
+  info_.claim = describe_claim(data_);
+  info_.parameters = data_.params;
+  info_.interval_meaning = data_.joint ? "95 % of the bootstrap" : "two standard errors of a and b";
+}
+
+laws::Optimum StudyLaw::optimum(const laws::Budget& budget) const {
+  return optimum_after(budget, data_.token_rule.at(budget.parameters()));
+}
+
+laws::Optimum StudyLaw::optimum_after(const laws::Budget& budget, double tokens) const {
+  if (!data_.joint) {
+    const laws::Optimum crossing = laws::LevineLaw(*data_.exponential).optimum(budget);
+    const double half = crossing.layers_interval->high - crossing.layers;
+    return {crossing.layers, crossing.width,
+            Interval{std::max(laws::kMinLayers, crossing.layers - 2 * half),
+                     crossing.layers + 2 * half}};
+  }
+  const auto best = [&](const JointLaw& law) {
+    return std::log(laws::least_loss_depth(budget, [&](double layers, double width) {
+      return law.loss(layers, width, own_count(layers, width), tokens);
+    }));
+  };
+  const double layers = std::exp(best(data_.joint->law()));
+  laws::Optimum optimum{layers, budget.width_at(layers), std::nullopt};
+  if (!data_.joint->replicates.empty()) {
+    const Interval range = replicate_interval(*data_.joint, best);
+    if (std::isfinite(range.high)) {
+      optimum.layers_interval = Interval{std::exp(range.low), std::exp(range.high)};
+    }
+  }
+  return optimum;
+}
+
+/// Parameters in the runs' own count, whatever the budget counts.
+double StudyLaw::own_count(double layers, double width) const {
+  return data_.block_coefficient * layers * width * width;
+}
+
+std::optional<double> StudyLaw::loss(double layers, double width, double, double tokens) const {
+  if (!data_.joint) return std::nullopt;
+  return data_.joint->law().loss(layers, width, own_count(layers, width), tokens);
+}
+
+laws::LawPointer load_study_law(const std::filesystem::path& path) {
+  const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "law.json" : path;
+  if (!std::filesystem::exists(file)) {
+    throw DataError(fmt::format("there is no law file {}; write one with 'fathom study fit --save'",
+                                file.string()));
+  }
+  return std::make_shared<StudyLaw>(parse_study_law(read_text_file(file), file.string()));
+}
+
+}  // namespace fathom::fits

@@ -1,0 +1,85 @@
+#include "planner/candidates.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "laws/search.h"
+#include "shape/parameters.h"
+#include "shape/timing.h"
+
+namespace fathom::planner {
+namespace {
+
+constexpr double kBudgetSlack = 0.04;
+constexpr double kMinTokens = 1e3, kMaxTokens = 1e18;
+
+}  // namespace
+
+double held_count(const Shape& shape, const laws::Budget& budget) {
+  const ParameterCount count = count_parameters(shape);
+  return static_cast<double>(budget.counts_embeddings() ? count.total() : count.non_embedding());
+}
+
+Candidate price(const Shape& shape, const PricingContext& context, double tolerance) {
+  const double L = static_cast<double>(shape.layers);
+  const double D = static_cast<double>(shape.width);
+  const laws::LossSurface& surface = context.surface;
+  const double held = surface.budget().parameters();
+  const double target = surface.best_loss() * (1 + tolerance);
+
+  Candidate candidate;
+  candidate.shape = shape;
+  candidate.parameters = held_count(shape, surface.budget());
+  // Shapes differ from the budget by a rounding step; the penalty compares depth at equal size, so
+  // it is taken on the surface.
+  candidate.penalty = surface.penalty(L);
+  candidate.step_seconds = model_step_time(shape, context.hardware, context.step_tokens).total();
+  candidate.decode_seconds =
+      model_decode_time(shape, context.hardware, static_cast<double>(shape.context) / 2).total();
+
+  const auto loss = [&](double tokens) { return *surface.law().loss(L, D, held, tokens); };
+  const auto reaches = [&](double tokens) { return loss(tokens) <= target; };
+  if (!reaches(kMaxTokens)) {
+    candidate.tokens_to_equal_loss = std::numeric_limits<double>::infinity();
+  } else if (loss(kMinTokens) == loss(kMaxTokens)) {
+    candidate.tokens_to_equal_loss = surface.tokens();  // a law of one training length
+  } else {
+    candidate.tokens_to_equal_loss = laws::first_true(reaches, kMinTokens, kMaxTokens);
+  }
+  candidate.seconds_to_equal_loss = candidate.tokens_to_equal_loss * candidate.step_seconds /
+                                    static_cast<double>(context.step_tokens);
+  return candidate;
+}
+
+std::vector<Shape> lattice(const laws::Budget& budget, const ShapeRequest& base,
+                           const RoundingRules& rules) {
+  std::vector<Shape> shapes;
+  for (double width = budget.width_at(laws::kMinLayers); width >= 32;) {
+    RoundingTarget target;
+    target.width = width;
+    const double unit = static_cast<double>(friendly_width_multiple(width));
+    // Depth that spends the budget at this width; on c L d^2 + e d = N it is linear in 1/d^2.
+    target.layers = (budget.parameters() - budget.parameters_of(0, width)) /
+                    (budget.block_coefficient() * width * width);
+    target.budget = budget.parameters();
+    target.widths_each_side = 1;
+    target.count = [&](const Shape& shape) { return held_count(shape, budget); };
+    if (target.layers >= 1) {
+      try {
+        const Shape shape = round_to_hardware(target, base, rules);
+        const double off = std::fabs(held_count(shape, budget) / budget.parameters() - 1);
+        const bool repeated = !shapes.empty() && shapes.back().layers == shape.layers &&
+                              shapes.back().width == shape.width;
+        if (off <= kBudgetSlack && !repeated) shapes.push_back(shape);
+      } catch (const ConfigError&) {
+        // No shape near this width keeps the rules; others may.
+      }
+    }
+    // At least 3 % per step: finer changes nothing an engineer would choose between.
+    width = std::min(width - unit, width * 0.97);
+  }
+  return shapes;
+}
+
+}  // namespace fathom::planner

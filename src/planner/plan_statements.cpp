@@ -1,0 +1,138 @@
+#include "planner/plan_statements.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/units.h"
+#include "laws/levine.h"
+#include "shape/memory.h"
+#include "shape/timing.h"
+
+namespace fathom::planner {
+namespace {
+
+std::string layers_text(double layers) {
+  return format_significant(layers, 3);
+}
+
+Statement law_statement(const Plan& plan) {
+  const laws::Optimum& best = plan.unrounded;
+  std::string text = fmt::format("{} puts the optimum at {} layers × {}", plan.law.title,
+                                 layers_text(best.layers), format_significant(best.width, 4));
+  if (best.layers_interval) {
+    text += fmt::format(" ({} to {} layers: {})", layers_text(best.layers_interval->low),
+                        layers_text(best.layers_interval->high), plan.law.interval_meaning);
+  }
+  if (plan.law_evidence == laws::Evidence::extrapolated) {
+    text +=
+        fmt::format("; its data span {} to {} parameters", format_count(plan.law.parameters.low, 2),
+                    format_count(plan.law.parameters.high, 2));
+  }
+  return {plan.law_evidence, text};
+}
+
+Statement band_statement(const Plan& plan) {
+  const Interval& data = plan.loss_law.parameters;
+  const double size = plan.budget.block_parameters_at(plan.best_layers);
+  const laws::Evidence evidence =
+      size >= data.low && size <= data.high ? laws::Evidence::fitted : laws::Evidence::extrapolated;
+  const PenaltyPoint& shallow = plan.curve.front();
+  const PenaltyPoint& deep = plan.curve.back();
+  return {evidence,
+          fmt::format(
+              "between {:.0f} and {:.0f} layers the loss stays within {:.2g} % of the best; "
+              "{:.0f} layers cost {}, {:.0f} cost {} ({}, {} tokens)",
+              std::ceil(plan.band.low), std::floor(plan.band.high), 100 * plan.request.tolerance,
+              shallow.layers, format_percent(shallow.penalty, 1), deep.layers,
+              format_percent(deep.penalty, 1), plan.loss_law.title, format_count(plan.tokens))};
+}
+
+Statement regime_statement(const Plan& plan) {
+  const double layers = static_cast<double>(plan.recommendation.shape.layers);
+  const double size = static_cast<double>(plan.parameters.paper_12Ld2);
+  const laws::Evidence evidence = laws::LevineLaw().evidence(laws::Budget::non_embedding(size));
+  const std::string place = fmt::format("the transition depth of this size is {} (Levine 2020)",
+                                        layers_text(plan.transition_layers));
+  switch (plan.regime) {
+    case DepthRegime::efficient:
+      return {evidence, fmt::format("depth-efficient: {}, {:.0f} layers deeper; more depth would "
+                                    "still pay",
+                                    place, plan.transition_layers - layers)};
+    case DepthRegime::inefficient:
+      return {evidence, fmt::format("depth-inefficient by {:.0f} layers: {}; a shallower, wider "
+                                    "shape of equal size is expected to do as well",
+                                    layers - plan.transition_layers, place)};
+    case DepthRegime::transition:
+      break;
+  }
+  return {evidence, fmt::format("on the edge of the depth-efficient regime: {}", place)};
+}
+
+Statement theory_statement(const Plan& plan) {
+  const Shape& shape = plan.recommendation.shape;
+  const bool efficient = static_cast<double>(shape.layers) < plan.theory_threshold;
+  return {
+      laws::Evidence::proved,
+      fmt::format("the analysed network (no softmax, bidirectional) has its threshold at log3 {} "
+                  "= {:.2f} layers; {} layers lie {}",
+                  shape.width, plan.theory_threshold, shape.layers,
+                  efficient ? "below it" : "above it")};
+}
+
+void add_vocabulary_warning(Plan& plan) {
+  const Shape& shape = plan.recommendation.shape;
+  if (shape.width <= shape.vocab) return;
+  const double rank = static_cast<double>(shape.vocab);
+  const double layers = plan.budget.parameters() / (plan.budget.block_coefficient() * rank * rank);
+  plan.warnings.push_back(fmt::format(
+      "width {} exceeds the embedding rank {} (the vocabulary): the extra width adds nothing to "
+      "what "
+      "the first layer can tell apart (arXiv 2105.03928). At width {} the budget buys {} layers "
+      "(extrapolated).",
+      shape.width, shape.vocab, shape.vocab, layers_text(layers)));
+}
+
+void add_memory_warning(Plan& plan) {
+  const TrainingMemory memory = count_training_memory(plan.recommendation.shape, 0);
+  const double devices = std::ceil(memory.total() / (0.9 * plan.hardware.memory_bytes));
+  if (devices <= 1) return;
+  plan.warnings.push_back(
+      fmt::format("weights, gradients and AdamW state take {}: at least {} × {} before activations",
+                  format_bytes(memory.total()), format_whole(static_cast<std::int64_t>(devices)),
+                  plan.hardware.title));
+}
+
+void add_disagreement_warning(Plan& plan) {
+  const double layers = static_cast<double>(plan.recommendation.shape.layers);
+  if (layers >= plan.band.low && layers <= plan.band.high) return;
+  plan.warnings.push_back(fmt::format(
+      "{} layers lie outside the band of {}: it expects {} loss. The laws disagree here{}.",
+      plan.recommendation.shape.layers, plan.loss_law.title,
+      format_percent(plan.recommendation.penalty),
+      plan.budget.block_parameters_at(layers) > 3e9 ? "; above 3B all of them extrapolate" : ""));
+}
+
+}  // namespace
+
+void add_statements(Plan& plan) {
+  plan.statements = {law_statement(plan), band_statement(plan), regime_statement(plan),
+                     theory_statement(plan)};
+  if (plan.unrounded.layers <= laws::kMinLayers * 1.001) {
+    plan.warnings.push_back(
+        fmt::format("the law asks for fewer than {:.0f} layers at this size; {:.0f} is the least "
+                    "it is used for",
+                    laws::kMinLayers, laws::kMinLayers));
+  }
+  const double off = plan.recommendation.parameters / plan.budget.parameters() - 1;
+  if (std::fabs(off) > 0.03) {
+    plan.warnings.push_back(fmt::format(
+        "rounding and constraints leave the budget by {}; relax them or change the size",
+        format_percent(off, 1)));
+  }
+  add_disagreement_warning(plan);
+  add_vocabulary_warning(plan);
+  add_memory_warning(plan);
+}
+
+}  // namespace fathom::planner
