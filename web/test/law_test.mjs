@@ -75,7 +75,7 @@ export function law_tests(test, { browser, reports }) {
     // independent errors would give 0.3496.
     assert.ok(Math.abs(error_at(law, 3) - 0.0717) < 5e-4);
     assert.ok(0.3496 - 0.0717 > 20 * pixel, 'the picture tells one from the other');
-    assert.match(await note(page), /not known for published \(Levine 2020\): zero is taken/);
+    assert.match(await note(page), /unknown for published \(Levine 2020\) and taken as zero/);
     assert.deepEqual(
       await page.locator('.side-tables tbody th').evaluateAll((cells) =>
         cells.slice(0, 2).map((cell) => cell.textContent),
@@ -88,7 +88,7 @@ export function law_tests(test, { browser, reports }) {
   test('without a correlation the errors are independent, and the page says so', async () => {
     const page = await open(browser(), reports.render('independent'));
     await assert_band(page, reports.document('independent').fit.law);
-    assert.match(await note(page), /not known for this study and published/);
+    assert.match(await note(page), /unknown for this study and published/);
     await page.close();
   });
 

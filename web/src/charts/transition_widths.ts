@@ -36,7 +36,7 @@ export function transition_widths(model: Model): Plot {
     content: () => make_content(model, law, published),
     note:
       'Points: transitions of this study with 95 % intervals; arrows: one-sided bounds where the ' +
-      `transition lies outside the grid. Bands: one standard error of each law${caveat(laws)}.`,
+      `transition lies outside the grid. Bands: one standard error of each law.${caveat(laws)}`,
   });
 }
 
@@ -44,7 +44,7 @@ export function transition_widths(model: Model): Plot {
 function caveat(laws: Law[]): string {
   const names = laws.filter((law) => law.correlation === null).map((law) => law.name);
   if (names.length === 0) return '';
-  return `; the correlation of its two errors is not known for ${names.join(' and ')}: zero is taken`;
+  return ` The correlation of a and b is unknown for ${names.join(' and ')} and taken as zero.`;
 }
 
 /// Where a transition stands: at the deeper depth, or midway when the law was read so.
