@@ -6,6 +6,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "core/utf8.h"
@@ -52,9 +53,8 @@ PrepareRequest to_request(const PrepareOptions& options) {
   if (!options.separator.empty()) {
     request.documents = {DocumentKind::separator, options.separator};
   }
-  request.tokenizer = {
-      options.tokenizer, static_cast<std::uint64_t>(parse_whole(options.vocabulary, "--vocab")),
-      static_cast<std::uint64_t>(parse_whole(options.sample, "--tokenizer-sample"))};
+  request.tokenizer = {options.tokenizer, as_size(parse_whole(options.vocabulary, "--vocab")),
+                       as_size(parse_whole(options.sample, "--tokenizer-sample"))};
   if (!options.tokenizer_from.empty()) request.tokenizer_from = options.tokenizer_from;
   request.threads =
       options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -79,7 +79,7 @@ std::string splits_table(const Session& session, const BySplit<TokenFileInfo>& s
   for (const Split split : kSplits) {
     const TokenFileInfo& info = splits[split];
     table.add_row({to_string(split), format_whole(static_cast<std::int64_t>(info.documents)),
-                   format_bytes(static_cast<double>(info.text_bytes)),
+                   format_bytes(as_double(info.text_bytes)),
                    format_whole(static_cast<std::int64_t>(info.count)),
                    info.count > 0 ? fmt::format("{:.3f}", bytes_per_token(info)) : "-",
                    info.content.hex().substr(0, 12)});
@@ -109,13 +109,11 @@ void run_prepare(Session& session, const PrepareOptions& options) {
     report = prepare(request, [&](const std::string& stage, double fraction, std::uint64_t bytes) {
       if (stage != shown) line.clear();  // a new stage is drawn at once
       shown = stage;
-      line.update(bytes > 0 ? stage + "  " + format_bytes(static_cast<double>(bytes)) : stage,
-                  fraction);
+      line.update(bytes > 0 ? stage + "  " + format_bytes(as_double(bytes)) : stage, fraction);
     });
   }
   double text_bytes = 0;
-  for (const TokenFileInfo& info : report.splits)
-    text_bytes += static_cast<double>(info.text_bytes);
+  for (const TokenFileInfo& info : report.splits) text_bytes += as_double(info.text_bytes);
   const double speed = text_bytes / std::max(report.seconds_encode, 1e-9);
   mention_empty_splits(session, request.split, report);
   if (options.json) {

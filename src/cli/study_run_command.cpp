@@ -7,6 +7,7 @@
 #include "cli/stop_signals.h"
 #include "cli/study_commands.h"
 #include "cli/study_progress.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "study/cost.h"
@@ -46,8 +47,7 @@ study::Study begin(Session& session, const RunOptions& options, const fs::path& 
   const auto progress = [&](const std::string& stage, double fraction, std::uint64_t bytes) {
     if (stage != shown) line.clear();
     shown = stage;
-    line.update(fmt::format("tokens: {}  {}", stage, format_bytes(static_cast<double>(bytes))),
-                fraction);
+    line.update(fmt::format("tokens: {}  {}", stage, format_bytes(as_double(bytes))), fraction);
   };
   return study::begin_study(directory, spec, progress);
 }

@@ -57,6 +57,12 @@ inline constexpr auto kEnumValues = [] {
   return values;
 }();
 
+/// For twins that must agree, such as an op's enum and the one its kernels know.
+template <class A, class B>
+constexpr bool same_place(A a, B b) {
+  return static_cast<int>(a) == static_cast<int>(b);
+}
+
 template <NamedEnum Enum>
 constexpr const char* name_of(Enum value) {
   return kEnumNames<Enum>.at(static_cast<std::size_t>(value));

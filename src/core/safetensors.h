@@ -58,7 +58,10 @@ class SafetensorsFile {
   TensorMetadata metadata_;
 };
 
-/// A model as Hugging Face lays it out: PATH itself, PATH/model.safetensors, or the shards that
+/// The one file of a model that is not in shards, by Hugging Face's custom.
+inline constexpr const char* kModelTensors = "model.safetensors";
+
+/// A model as Hugging Face lays it out: PATH itself, kModelTensors in PATH, or the shards that
 /// PATH/model.safetensors.index.json names.
 class SafetensorsModel {
  public:

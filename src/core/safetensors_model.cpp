@@ -24,8 +24,8 @@ SafetensorsModel::SafetensorsModel(const fs::path& path) : origin_(path.string()
   if (!fs::is_directory(path, error)) {
     const SafetensorsFile& file = files_.try_emplace("", path).first->second;
     for (const TensorView& tensor : file.tensors()) tensors_.push_back(&tensor);
-  } else if (fs::exists(path / "model.safetensors", error)) {
-    const SafetensorsFile& file = files_.try_emplace("", path / "model.safetensors").first->second;
+  } else if (fs::exists(path / kModelTensors, error)) {
+    const SafetensorsFile& file = files_.try_emplace("", path / kModelTensors).first->second;
     for (const TensorView& tensor : file.tensors()) tensors_.push_back(&tensor);
   } else if (fs::exists(path / "model.safetensors.index.json", error)) {
     open_shards(path / "model.safetensors.index.json");

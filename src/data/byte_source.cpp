@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/counts.h"
 #include "core/error.h"
 
 namespace fathom::data {
@@ -63,8 +64,8 @@ class PlainSource : public ByteSource {
       const ssize_t count = ::read(file_, out.data(), out.size());
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) throw DataError(fmt::format("{}: {}", name_, std::strerror(errno)));
-      consumed_ += static_cast<std::uint64_t>(count);
-      return static_cast<std::size_t>(count);
+      consumed_ += as_size(count);
+      return as_size(count);
     }
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "data/batch_sampler.h"
 
@@ -51,13 +52,13 @@ std::uint64_t EvaluationSet::target_bytes(std::span<const std::uint32_t> token_b
   std::uint64_t bytes = 0;
   for (std::uint64_t window = 0; window < windows_; ++window) {
     file_->copy(position(window) + 1, ids);
-    for (const TokenId id : ids) bytes += token_bytes[static_cast<std::size_t>(id)];
+    for (const TokenId id : ids) bytes += token_bytes[id];
   }
   return bytes;
 }
 
 double bits_per_byte(double total_nats, std::uint64_t target_bytes) {
-  return total_nats / (std::numbers::ln2 * static_cast<double>(target_bytes));
+  return total_nats / (std::numbers::ln2 * as_double(target_bytes));
 }
 
 }  // namespace fathom::data

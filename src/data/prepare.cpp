@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/atomic_file.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "data/byte_source.h"
 #include "data/token_set.h"
@@ -113,8 +114,8 @@ class SplitReader {
     split = current_;
     text_bytes_ += piece.text.size();
     if (progress_) {
-      const auto total = static_cast<double>(reader_.total_bytes());
-      const auto done = static_cast<double>(reader_.consumed_bytes());
+      const auto total = as_double(reader_.total_bytes());
+      const auto done = as_double(reader_.consumed_bytes());
       progress_(stage_, total > 0 ? done / total : -1, text_bytes_);
     }
     return true;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/counts.h"
 #include "core/error.h"
 
 namespace fathom::data {
@@ -114,7 +115,7 @@ void TokenFile::copy(std::uint64_t start, std::span<TokenId> out) const {
   const std::byte* from = file_.bytes().data() + sizeof(Header) + start * info_.bytes_per_id;
   const TokenId largest = info_.bytes_per_id == 2 ? copy_ids<std::uint16_t>(from, out)
                                                   : copy_ids<std::uint32_t>(from, out);
-  if (!out.empty() && static_cast<std::uint64_t>(largest) >= info_.vocabulary) {
+  if (!out.empty() && as_size(largest) >= info_.vocabulary) {
     throw DataError(fmt::format("{}: an id among {}..{} is outside the vocabulary of {}", name_,
                                 start, start + out.size(), info_.vocabulary));
   }
@@ -148,7 +149,7 @@ TokenFileWriter::TokenFileWriter(std::filesystem::path path, std::uint64_t vocab
 
 void TokenFileWriter::add(std::span<const TokenId> ids) {
   for (const TokenId id : ids) {
-    if (id < 0 || static_cast<std::uint64_t>(id) >= info_.vocabulary) {
+    if (id < 0 || as_size(id) >= info_.vocabulary) {
       throw InternalError(
           fmt::format("token {} outside the vocabulary of {}", id, info_.vocabulary));
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_text.h"
@@ -126,10 +127,10 @@ Tokenizer::Tokenizer(std::string kind, std::vector<std::string> tokens, TokenId 
 }
 
 const std::string& Tokenizer::bytes_of(TokenId id) const {
-  if (id < 0 || static_cast<std::size_t>(id) >= tokens_.size()) {
+  if (id < 0 || as_size(id) >= tokens_.size()) {
     throw InternalError(fmt::format("token {} outside the vocabulary of {}", id, tokens_.size()));
   }
-  return tokens_[static_cast<std::size_t>(id)];
+  return tokens_[id];
 }
 
 std::vector<std::uint32_t> Tokenizer::token_bytes() const {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/utf8.h"
@@ -87,8 +88,7 @@ CharacterSet frequent_characters(const std::vector<std::string>& texts, std::uin
   CharacterSet frequent;
   std::uint64_t covered = 0;
   for (const auto& [count, negative_code_point] : ranked) {
-    const bool enough =
-        static_cast<double>(covered) >= kCharacterCoverage * static_cast<double>(total);
+    const bool enough = as_double(covered) >= kCharacterCoverage * as_double(total);
     if (enough || frequent.size() >= (vocabulary - kFixedPieces) / 2) break;
     frequent.insert(-negative_code_point);
     covered += count;
@@ -170,7 +170,7 @@ void TokenizerTrainer::look(const Piece& piece, Split split) {
           fmt::format("{}: byte {}: not valid UTF-8; the bytes tokenizer takes any bytes",
                       piece.origin, piece.offset + at));
     }
-    if (!seen_.empty()) seen_[static_cast<std::size_t>(code_point)] = true;
+    if (!seen_.empty()) seen_[code_point] = true;
   }
   if (request_.kind == "bpe" && split == Split::train) {
     sample_->add(piece.text, request_.sample_bytes);

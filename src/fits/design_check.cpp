@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "core/counts.h"
+
 namespace fathom::fits {
 namespace {
 
@@ -28,31 +30,30 @@ DesignCheck check_design(std::span<const RunPoint> points) {
   }
   check.depths = depths.size();
   check.widths = widths.size();
-  const auto count = static_cast<Eigen::Index>(shapes.size());
+  const auto count = as_signed(shapes.size());
   Eigen::ArrayXd log_depths(count);
   Eigen::ArrayXd log_widths(count);
   Eigen::Index i = 0;
   for (const auto& [layers, width] : shapes) {
-    log_depths[i] = std::log(static_cast<double>(layers));
-    log_widths[i++] = std::log(static_cast<double>(width));
+    log_depths[i] = std::log(as_double(layers));
+    log_widths[i++] = std::log(as_double(width));
   }
   const Eigen::ArrayXd u = log_depths - log_depths.mean();
   const Eigen::ArrayXd v = log_widths - log_widths.mean();
   const double spread = std::sqrt(u.square().sum() * v.square().sum());
   check.depth_width_correlation = spread > 0 ? (u * v).sum() / spread : 0;
 
-  const auto runs = static_cast<Eigen::Index>(points.size());
+  const auto runs = as_signed(points.size());
   Eigen::MatrixXd design(runs, 3);
   Eigen::VectorXd log_tokens(runs);
   for (Eigen::Index r = 0; r < runs; ++r) {
-    const RunPoint& point = points[static_cast<std::size_t>(r)];
-    design.row(r) << 1, std::log(static_cast<double>(point.layers)),
-        std::log(static_cast<double>(point.width));
+    const RunPoint& point = points[r];
+    design.row(r) << 1, std::log(as_double(point.layers)), std::log(as_double(point.width));
     log_tokens[r] = std::log(point.tokens);
   }
   const Eigen::VectorXd left =
       log_tokens - design * design.completeOrthogonalDecomposition().solve(log_tokens);
-  check.token_freedom = runs > 0 ? std::sqrt(left.squaredNorm() / static_cast<double>(runs)) : 0;
+  check.token_freedom = runs > 0 ? std::sqrt(left.squaredNorm() / as_double(runs)) : 0;
   check.separates_tokens = check.token_freedom > kTokenFreedom;
 
   if (check.depths < 2) {

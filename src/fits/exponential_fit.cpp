@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counts.h"
 #include "fits/statistics.h"
 #include "laws/levine.h"
 
@@ -21,13 +22,13 @@ struct Places {
 /// ln d of the depth that carries the transition, at equal N: d falls with the root of the depth.
 double carried_log_width(const CurveFamily& curves, const CrossingPlace& place, double layers,
                          double log_size) {
-  const auto deep = static_cast<double>(curves.depths()[place.deep].layers);
+  const auto deep = as_double(curves.depths()[place.deep].layers);
   return std::log(curves.width(place.deep, log_size)) + 0.5 * std::log(deep / layers);
 }
 
 double carrying_depth(const CurveFamily& curves, const CrossingPlace& place, Reading reading) {
-  const auto shallow = static_cast<double>(curves.depths()[place.shallow].layers);
-  const auto deep = static_cast<double>(curves.depths()[place.deep].layers);
+  const auto shallow = as_double(curves.depths()[place.shallow].layers);
+  const auto deep = as_double(curves.depths()[place.deep].layers);
   return reading == Reading::deeper ? deep : (shallow + deep) / 2;
 }
 
@@ -42,13 +43,13 @@ Places collect(const CurveFamily& curves, const std::vector<Transition>& transit
     place.log_size = std::log(*transition.params);
     places.crossings.push_back(place);
   }
-  const auto count = static_cast<Eigen::Index>(places.crossings.size());
+  const auto count = as_signed(places.crossings.size());
   places.design.resize(count, 2);
   places.log_widths.resize(count);
   places.covariance.resize(count, count);
   std::vector<Eigen::VectorXd> rows;  // d(ln d) / d(coefficients)
   for (Eigen::Index i = 0; i < count; ++i) {
-    const CrossingPlace& place = places.crossings[static_cast<std::size_t>(i)];
+    const CrossingPlace& place = places.crossings[i];
     const double layers = carrying_depth(curves, place, reading);
     places.design.row(i) << 1, layers;
     places.log_widths[i] = carried_log_width(curves, place, layers, place.log_size);
@@ -59,8 +60,7 @@ Places collect(const CurveFamily& curves, const std::vector<Transition>& transit
   }
   for (Eigen::Index i = 0; i < count; ++i) {
     for (Eigen::Index j = 0; j < count; ++j) {
-      places.covariance(i, j) =
-          curves.covariance(rows[static_cast<std::size_t>(i)], rows[static_cast<std::size_t>(j)]);
+      places.covariance(i, j) = curves.covariance(rows[i], rows[j]);
     }
   }
   return places;
@@ -81,7 +81,7 @@ void set_intervals(const CurveFamily& curves, const Places& places, Reading read
       const auto x = shifted_crossing(curves, place, replicate.coefficients);
       all = x.has_value();
       if (all) {
-        moved[static_cast<Eigen::Index>(i)] =
+        moved[as_signed(i)] =
             carried_log_width(curves, place, carrying_depth(curves, place, reading), *x);
       }
     }

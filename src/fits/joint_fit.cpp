@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/counts.h"
 #include "core/random.h"
 #include "fits/minimise.h"
 #include "fits/statistics.h"
@@ -52,8 +53,7 @@ Eigen::VectorXd random_start(const JointObjective& objective, const RandomStream
   Eigen::VectorXd start = Eigen::VectorXd::Zero(form.size());
   for (int k = 0; k < terms; ++k) {
     const double exponent = 0.05 + 1.15 * random.uniform(next++);
-    start[2 * k] = std::log(shares[static_cast<std::size_t>(k)] / total) + log_loss +
-                   exponent * objective.mean_log(k);
+    start[2 * k] = std::log(shares[k] / total) + log_loss + exponent * objective.mean_log(k);
     start[2 * k + 1] = exponent;
   }
   start[start.size() - 1] = std::log(shares.back() / total) + log_loss;
@@ -73,7 +73,7 @@ double mean_abs(const Eigen::VectorXd& values) {
 
 /// Independent runs less coefficients, at least three.
 double degrees_left(const JointFit& fit) {
-  return std::max(3.0, static_cast<double>(fit.independent) - fit.form.size());
+  return std::max(3.0, as_double(fit.independent) - fit.form.size());
 }
 
 using ShapeKey = std::pair<std::int64_t, std::int64_t>;
@@ -85,7 +85,7 @@ ShapeKey shape_of(const RunPoint& point) {
 
 std::optional<JointFit> fit_joint(std::span<const RunPoint> points, const JointForm& form,
                                   const JointOptions& options, std::string& reason) {
-  if (points.size() < static_cast<std::size_t>(form.size()) + 3) {
+  if (points.size() < as_size(form.size()) + 3) {
     reason = fmt::format("{} runs for the {} coefficients of {}", points.size(), form.size(),
                          form.name());
     return std::nullopt;
@@ -132,7 +132,7 @@ std::optional<JointFit> fit_joint(std::span<const RunPoint> points, const JointF
   fit.coefficients = best.x;
   fit.objective = best.value;
   fit.mean_error = mean_abs(objective.residuals(best.x));
-  fit.aic = 2 * static_cast<double>(fit.runs) * std::log(fit.mean_error) + 2 * form.size();
+  fit.aic = 2 * as_double(fit.runs) * std::log(fit.mean_error) + 2 * form.size();
   return fit;
 }
 
@@ -156,9 +156,8 @@ void hold_out_largest(std::span<const RunPoint> points, const JointOptions& opti
   std::vector<double> errors;
   for (const RunPoint& point : points) {
     if (!out.contains(shape_of(point)) || point.tokens <= tokens_above) continue;
-    const double predicted =
-        refit->law().loss(static_cast<double>(point.layers), static_cast<double>(point.width),
-                          point.params, point.tokens);
+    const double predicted = refit->law().loss(as_double(point.layers), as_double(point.width),
+                                               point.params, point.tokens);
     errors.push_back(std::fabs(predicted / point.loss - 1));
   }
   if (errors.empty()) return;
@@ -172,7 +171,7 @@ void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& optio
   JointObjective objective(fit.form, points);
   const Eigen::VectorXd residuals = objective.residuals(fit.coefficients);
   const Eigen::VectorXd fitted = objective.log_losses() - residuals;
-  const auto runs = static_cast<std::uint64_t>(residuals.size());
+  const auto runs = as_size(residuals.size());
   std::map<ShapeKey, std::set<double>> trajectories;
   for (const RunPoint& point : points) trajectories[shape_of(point)].insert(point.tokens);
   std::map<ShapeKey, std::uint64_t> cluster;
@@ -183,18 +182,17 @@ void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& optio
   }
   fit.independent = clustered ? cluster.size() : points.size();
   // Absolute errors shrink by (n - k) / n, squares by its root; the first is the safer side.
-  const double scale = std::sqrt(static_cast<double>(fit.independent) / degrees_left(fit) *
-                                 static_cast<double>(runs) /
-                                 std::max(1.0, static_cast<double>(runs) - fit.form.size()));
+  const double scale = std::sqrt(as_double(fit.independent) / degrees_left(fit) * as_double(runs) /
+                                 std::max(1.0, as_double(runs) - fit.form.size()));
   fit.replicates.clear();
   for (std::size_t r = 0; r < replicates; ++r) {
     const RandomStream random(options.seed ^ 0x626f6f74, r);
     Eigen::VectorXd drawn = fitted;
     for (std::uint64_t i = 0; i < runs; ++i) {
-      const auto at = static_cast<Eigen::Index>(i);
+      const auto at = as_signed(i);
       const double noise =
           clustered ? residuals[at] * (random.bits(cluster[shape_of(points[i])]) & 1 ? 1 : -1)
-                    : residuals[static_cast<Eigen::Index>(random.below(i, runs))];
+                    : residuals[as_signed(random.below(i, runs))];
       drawn[at] += scale * noise;
     }
     objective.set_log_losses(drawn);

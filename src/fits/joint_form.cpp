@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/counts.h"
+
 namespace fathom::fits {
 namespace {
 
@@ -61,17 +63,17 @@ bool JointLaw::physical() const {
 }
 
 JointObjective::JointObjective(JointForm form, std::span<const RunPoint> points) : form_(form) {
-  const auto runs = static_cast<Eigen::Index>(points.size());
-  log_inputs_.resize(runs, static_cast<Eigen::Index>(form.terms().size()));
+  const auto runs = as_signed(points.size());
+  log_inputs_.resize(runs, as_signed(form.terms().size()));
   log_depths_.resize(runs);
   log_losses_.resize(runs);
   for (Eigen::Index i = 0; i < runs; ++i) {
-    const RunPoint& point = points[static_cast<std::size_t>(i)];
-    const auto layers = static_cast<double>(point.layers);
+    const RunPoint& point = points[i];
+    const auto layers = as_double(point.layers);
     const std::vector<double> logs =
-        log_inputs(form, layers, static_cast<double>(point.width), point.params, point.tokens);
+        log_inputs(form, layers, as_double(point.width), point.params, point.tokens);
     for (std::size_t k = 0; k < logs.size(); ++k) {
-      log_inputs_(i, static_cast<Eigen::Index>(k)) = logs[k];
+      log_inputs_(i, as_signed(k)) = logs[k];
     }
     log_depths_[i] = std::log(layers);
     log_losses_[i] = std::log(point.loss);

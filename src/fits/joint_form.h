@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/counts.h"
 #include "fits/run_point.h"
 
 namespace fathom::fits {
@@ -60,7 +61,7 @@ class JointObjective {
  public:
   JointObjective(JointForm form, std::span<const RunPoint> points);
 
-  std::size_t size() const { return static_cast<std::size_t>(log_losses_.size()); }
+  std::size_t size() const { return as_size(log_losses_.size()); }
   const JointForm& form() const { return form_; }
   double value(const Eigen::VectorXd& coefficients, double delta,
                Eigen::VectorXd* gradient = nullptr) const;

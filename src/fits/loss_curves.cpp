@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/counts.h"
 #include "core/random.h"
 
 namespace fathom::fits {
@@ -82,15 +83,14 @@ Eigen::VectorXd CurveFamily::row(std::size_t depth, double log_size, bool deriva
 }
 
 void CurveFamily::lay_out(std::span<const RunPoint> points) {
-  const auto rows = static_cast<Eigen::Index>(points.size());
+  const auto rows = as_signed(points.size());
   design_.resize(rows, row(0, 0).size());
   for (Eigen::Index i = 0; i < rows; ++i) {
-    const RunPoint& point = points[static_cast<std::size_t>(i)];
+    const RunPoint& point = points[i];
     const auto place = std::find_if(depths_.begin(), depths_.end(), [&](const Depth& depth) {
       return depth.layers == point.layers;
     });
-    design_.row(i) =
-        row(static_cast<std::size_t>(place - depths_.begin()), std::log(point.params)).transpose();
+    design_.row(i) = row(as_size(place - depths_.begin()), std::log(point.params)).transpose();
   }
 }
 
@@ -122,9 +122,9 @@ void CurveFamily::solve(std::span<const RunPoint> points) {
   const Eigen::Index rows = design_.rows();
   Eigen::VectorXd log_losses(rows);
   for (Eigen::Index i = 0; i < rows; ++i) {
-    log_losses[i] = std::log(points[static_cast<std::size_t>(i)].loss);
-    ids_.push_back(points[static_cast<std::size_t>(i)].id);
-    layers_.push_back(points[static_cast<std::size_t>(i)].layers);
+    log_losses[i] = std::log(points[i].loss);
+    ids_.push_back(points[i].id);
+    layers_.push_back(points[i].layers);
   }
   solver_ = design_.completeOrthogonalDecomposition().pseudoInverse();
   unit_covariance_ = solver_ * solver_.transpose();
@@ -137,7 +137,7 @@ void CurveFamily::solve(std::span<const RunPoint> points) {
     for (const RunPoint& point : points) {
       if (point.layers != depth.layers) continue;
       const double u = std::log(point.params);
-      const double v = std::log(static_cast<double>(point.width));
+      const double v = std::log(as_double(point.width));
       n += 1;
       x += u;
       y += v;
@@ -182,7 +182,7 @@ std::vector<CurveFamily::Scatter> CurveFamily::uneven() const {
   for (const Depth& depth : depths_) {
     double own = 0, own_freedom = 0, others = 0, others_freedom = 0;
     for (Eigen::Index i = 0; i < residuals_.size(); ++i) {
-      const bool mine = layers_[static_cast<std::size_t>(i)] == depth.layers;
+      const bool mine = layers_[i] == depth.layers;
       (mine ? own : others) += residuals_[i] * residuals_[i];
       (mine ? own_freedom : others_freedom) += 1 - design_.row(i).dot(solver_.col(i));
     }
@@ -199,23 +199,22 @@ std::vector<std::pair<std::string, double>> CurveFamily::strays() const {
   for (Eigen::Index i = 0; i < residuals_.size(); ++i) {
     const double leverage = design_.row(i).dot(solver_.col(i));
     const double score = residuals_[i] / (noise_ * std::sqrt(std::max(1e-9, 1 - leverage)));
-    if (std::fabs(score) > kFar) far.emplace_back(ids_[static_cast<std::size_t>(i)], score);
+    if (std::fabs(score) > kFar) far.emplace_back(ids_[i], score);
   }
   return far;
 }
 
 std::vector<CurveFamily::Replicate> CurveFamily::bootstrap(std::size_t replicates,
                                                            std::uint64_t seed) const {
-  const auto runs = static_cast<std::uint64_t>(residuals_.size());
-  const double scale = std::sqrt(static_cast<double>(runs) / degrees_of_freedom_);
+  const auto runs = as_size(residuals_.size());
+  const double scale = std::sqrt(as_double(runs) / degrees_of_freedom_);
   std::vector<Replicate> result;
   result.reserve(replicates);
   Eigen::VectorXd drawn(residuals_.size());
   for (std::size_t r = 0; r < replicates; ++r) {
     const RandomStream random(seed, r);
     for (std::uint64_t i = 0; i < runs; ++i) {
-      drawn[static_cast<Eigen::Index>(i)] =
-          scale * residuals_[static_cast<Eigen::Index>(random.below(i, runs))];
+      drawn[as_signed(i)] = scale * residuals_[as_signed(random.below(i, runs))];
     }
     const Eigen::VectorXd shift = solver_ * drawn;
     const double left = (drawn - design_ * shift).squaredNorm();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/csv.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -66,7 +67,7 @@ std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
     point.tokens = positive(tokens);
     point.loss = positive(loss);
     if (table.has_column(kSeed)) {
-      point.seed = static_cast<std::uint64_t>(std::llround(std::fabs(table.number(row, kSeed))));
+      point.seed = as_size(std::llround(std::fabs(table.number(row, kSeed))));
     }
     points.push_back(std::move(point));
   }

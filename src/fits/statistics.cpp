@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/counts.h"
+
 namespace fathom::fits {
 namespace {
 
@@ -56,17 +58,17 @@ double student_quantile(double probability, double degrees) {
 double quantile(std::vector<double> sample, double probability) {
   if (sample.empty()) return std::numeric_limits<double>::quiet_NaN();
   std::sort(sample.begin(), sample.end());
-  const double place = probability * static_cast<double>(sample.size() - 1);
+  const double place = probability * as_double(sample.size() - 1);
   const auto below = static_cast<std::size_t>(place);
   const std::size_t above = std::min(below + 1, sample.size() - 1);
-  const double share = place - static_cast<double>(below);
+  const double share = place - as_double(below);
   return sample[below] + share * (sample[above] - sample[below]);
 }
 
 double mean(const std::vector<double>& sample) {
   double sum = 0;
   for (const double value : sample) sum += value;
-  return sum / static_cast<double>(sample.size());
+  return sum / as_double(sample.size());
 }
 
 double median_deviation(const std::vector<double>& sample) {
@@ -80,7 +82,7 @@ double deviation(const std::vector<double>& sample) {
   const double centre = mean(sample);
   double sum = 0;
   for (const double value : sample) sum += (value - centre) * (value - centre);
-  return std::sqrt(sum / static_cast<double>(sample.size() - 1));
+  return std::sqrt(sum / as_double(sample.size() - 1));
 }
 
 }  // namespace fathom::fits

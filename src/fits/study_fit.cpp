@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "fits/design_check.h"
 #include "fits/statistics.h"
@@ -44,8 +45,8 @@ void describe(std::span<const RunPoint> points, StudyFit& fit) {
   fit.width = range([](const RunPoint& p) { return p.width; });
   std::vector<double> coefficients;
   for (const RunPoint& p : points) {
-    const auto width = static_cast<double>(p.width);
-    coefficients.push_back(p.params / (static_cast<double>(p.layers) * width * width));
+    const auto width = as_double(p.width);
+    coefficients.push_back(p.params / (as_double(p.layers) * width * width));
   }
   fit.block_coefficient = quantile(coefficients, 0.5);
 }
@@ -167,7 +168,7 @@ void fit_joint_forms(std::span<const RunPoint> points, const DesignCheck& design
   std::string reason;
   for (const JointForm& form : candidate_forms(design.separates_tokens)) {
     // Two runs a coefficient: fewer and the form follows the noise.
-    if (points.size() < 2 * static_cast<std::size_t>(form.size())) {
+    if (points.size() < 2 * as_size(form.size())) {
       reason = fmt::format("{} runs for the {} coefficients of {}", points.size(), form.size(),
                            form.name());
       continue;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_text.h"
@@ -40,7 +41,7 @@ nlohmann::ordered_json to_json(const JointFit& joint) {
 
 Eigen::VectorXd to_vector(const nlohmann::json& json, int size) {
   const auto values = json.get<std::vector<double>>();
-  if (values.size() != static_cast<std::size_t>(size)) {
+  if (values.size() != as_size(size)) {
     throw DataError(fmt::format("{} coefficients where the form has {}", values.size(), size));
   }
   return Eigen::Map<const Eigen::VectorXd>(values.data(), size);

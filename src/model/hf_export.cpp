@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/safetensors.h"
@@ -20,8 +21,7 @@ using Json = nlohmann::ordered_json;
 void scale_rows(std::vector<float>& values, std::int64_t cols, std::int64_t first,
                 std::int64_t last, double factor) {
   for (std::int64_t i = first * cols; i < last * cols; ++i) {
-    values[static_cast<std::size_t>(i)] =
-        static_cast<float>(values[static_cast<std::size_t>(i)] * factor);
+    values[i] = static_cast<float>(values[i] * factor);
   }
 }
 
@@ -35,8 +35,7 @@ void fold_multipliers(const ModelSpec& spec, const HfParameter& parameter,
       name.find(".out.") != std::string::npos || name.find(".down.") != std::string::npos;
   if (qkv) {
     // The layouts divide by sqrt(K); whatever differs goes into the queries.
-    const double factor =
-        attention_scale(spec) * std::sqrt(static_cast<double>(spec.resolved_head_size()));
+    const double factor = attention_scale(spec) * std::sqrt(as_double(spec.resolved_head_size()));
     if (parameter.vector) {
       scale_rows(values, 1, 0, query, factor);
     } else {
@@ -52,9 +51,9 @@ void fold_multipliers(const ModelSpec& spec, const HfParameter& parameter,
 /// Rows of a piece in the foreign order.
 std::vector<float> piece_values(const HfParameter& parameter, const HfPiece& piece,
                                 const std::vector<float>& values) {
-  const auto cols = static_cast<std::size_t>(parameter.cols);
-  const auto rows = static_cast<std::size_t>(piece.rows);
-  const float* from = values.data() + static_cast<std::size_t>(piece.first_row) * cols;
+  const auto cols = as_size(parameter.cols);
+  const auto rows = as_size(piece.rows);
+  const float* from = values.data() + as_size(piece.first_row) * cols;
   std::vector<float> out(from, from + rows * cols);
   if (piece.transposed) {
     for (std::size_t r = 0; r < rows; ++r) {
@@ -65,8 +64,8 @@ std::vector<float> piece_values(const HfParameter& parameter, const HfPiece& pie
 }
 
 std::vector<std::uint64_t> piece_shape(const HfParameter& parameter, const HfPiece& piece) {
-  const auto rows = static_cast<std::uint64_t>(piece.rows);
-  const auto cols = static_cast<std::uint64_t>(parameter.cols);
+  const auto rows = as_size(piece.rows);
+  const auto cols = as_size(parameter.cols);
   if (parameter.vector) return {cols};
   return piece.transposed ? std::vector<std::uint64_t>{cols, rows}
                           : std::vector<std::uint64_t>{rows, cols};
@@ -164,7 +163,7 @@ void export_hf(const ModelSpec& spec, const ParameterValues& parameters, HfForma
       tensors.push_back({piece.name, TensorType::f32, piece_shape(parameter, piece)});
     }
   }
-  SafetensorsWriter writer(folder / "model.safetensors", tensors, {{"format", "pt"}});
+  SafetensorsWriter writer(folder / kModelTensors, tensors, {{"format", "pt"}});
   for (const HfParameter& parameter : layout) {
     const auto found = parameters.find(parameter.name);
     if (found == parameters.end() || std::ssize(found->second) != parameter.rows * parameter.cols) {

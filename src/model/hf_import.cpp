@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/safetensors.h"
@@ -97,8 +98,8 @@ const TensorView& find_tensor(const SafetensorsModel& file, const std::string& n
 
 void check_shape(const TensorView& tensor, const HfParameter& parameter, const HfPiece& piece,
                  const std::string& origin) {
-  const auto rows = static_cast<std::uint64_t>(piece.rows);
-  const auto cols = static_cast<std::uint64_t>(parameter.cols);
+  const auto rows = as_size(piece.rows);
+  const auto cols = as_size(parameter.cols);
   std::vector<std::uint64_t> expected{rows, cols};
   if (parameter.vector) expected = {cols};
   if (piece.transposed) expected = {cols, rows};
@@ -111,15 +112,15 @@ void check_shape(const TensorView& tensor, const HfParameter& parameter, const H
 
 std::vector<float> read_parameter(const SafetensorsModel& file, const HfParameter& parameter,
                                   const std::string& origin) {
-  const auto cols = static_cast<std::size_t>(parameter.cols);
-  std::vector<float> values(static_cast<std::size_t>(parameter.rows) * cols);
+  const auto cols = as_size(parameter.cols);
+  std::vector<float> values(as_size(parameter.rows) * cols);
   for (const HfPiece& piece : parameter.pieces) {
     const TensorView& tensor = find_tensor(file, piece.name);
     check_shape(tensor, parameter, piece, origin);
-    const auto rows = static_cast<std::size_t>(piece.rows);
+    const auto rows = as_size(piece.rows);
     std::vector<float> read(rows * cols);
     copy_as_f32(tensor, read);
-    float* out = values.data() + static_cast<std::size_t>(piece.first_row) * cols;
+    float* out = values.data() + as_size(piece.first_row) * cols;
     for (std::size_t r = 0; r < rows; ++r) {
       for (std::size_t c = 0; c < cols; ++c) {
         out[r * cols + c] = piece.transposed ? read[c * rows + r] : read[r * cols + c];

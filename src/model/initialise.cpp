@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/counts.h"
 #include "model/transformer.h"
 
 namespace fathom::model {
@@ -34,8 +35,7 @@ engine::NormalDraw draw_of(const Transformer& model, const Parameter& parameter,
 std::vector<float> initial_values(const Transformer& model, const Parameter& parameter,
                                   std::uint64_t seed, unsigned threads) {
   const engine::Tensor& tensor = model.plan.tensor(parameter.id);
-  std::vector<float> values(static_cast<std::size_t>(tensor.size()),
-                            static_cast<float>(parameter.initial));
+  std::vector<float> values(as_size(tensor.size()), static_cast<float>(parameter.initial));
   if (parameter.scaling.init_std == 0) return values;
   const engine::NormalDraw normal = draw_of(model, parameter, seed);
   const auto draw = [&](std::size_t begin, std::size_t end) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/counts.h"
+
 namespace fathom::model {
 namespace {
 
@@ -10,12 +12,12 @@ struct Ratios {
 };
 
 Ratios ratios(const ModelSpec& spec) {
-  return {static_cast<double>(spec.width) / static_cast<double>(spec.base_width),
-          static_cast<double>(spec.layers) / static_cast<double>(spec.base_layers)};
+  return {as_double(spec.width) / as_double(spec.base_width),
+          as_double(spec.layers) / as_double(spec.base_layers)};
 }
 
 double sublayer_count(const ModelSpec& spec) {
-  return static_cast<double>(spec.sublayers().size());
+  return as_double(spec.sublayers().size());
 }
 
 bool in_block(Role role) {
@@ -40,7 +42,7 @@ Scaling standard_scaling(const ModelSpec& spec, Role role, std::int64_t fan_in,
     const double gain = role == Role::hidden_weight
                             ? 1
                             : std::pow(4 * sublayer_count(spec), -0.25);  // (8 L)^(-1/4)
-    scaling.init_std = gain * std::sqrt(2.0 / static_cast<double>(fan_in + fan_out));
+    scaling.init_std = gain * std::sqrt(2.0 / as_double(fan_in + fan_out));
   } else if (role == Role::branch_output && spec.residual && spec.norm == NormPlace::pre) {
     scaling.init_std /= std::sqrt(sublayer_count(spec));
   }
@@ -97,7 +99,7 @@ double head_multiplier(const ModelSpec& spec) {
 }
 
 double attention_scale(const ModelSpec& spec) {
-  const auto size = static_cast<double>(spec.resolved_head_size());
+  const auto size = as_double(spec.resolved_head_size());
   return spec.parametrisation == Parametrisation::standard ? 1 / std::sqrt(size) : 8 / size;
 }
 

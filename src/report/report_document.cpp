@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "data/token_set.h"
+#include "engine/device.h"
 #include "fits/study_fit_json.h"
 #include "laws/levine.h"
 #include "study/export.h"

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/counts.h"
 #include "core/error.h"
 
 namespace fathom::study {
@@ -57,8 +58,7 @@ std::optional<LockHolder> FileLock::holder(const std::filesystem::path& path) {
   const ssize_t count = pread(descriptor, text, sizeof text - 1, 0);
   close(descriptor);
   LockHolder holder;
-  std::istringstream words(
-      std::string(text, static_cast<std::size_t>(std::max<ssize_t>(count, 0))));
+  std::istringstream words(std::string(text, as_size(std::max<ssize_t>(count, 0))));
   words >> holder.pid >> holder.host;
   std::getline(words >> std::ws, holder.what);
   return holder;

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 
+#include "core/counts.h"
 #include "core/error.h"
 
 namespace fathom::study {
@@ -25,7 +26,7 @@ void drain(int out, int err, ProgramResult& result) {
       char buffer[4096];
       const ssize_t count = read(ends[i].fd, buffer, sizeof buffer);
       if (count > 0) {
-        texts[i]->append(buffer, static_cast<std::size_t>(count));
+        texts[i]->append(buffer, as_size(count));
       } else if (count == 0 || errno != EINTR) {
         ends[i].fd = -1;
         --open_ends;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "core/counts.h"
+
 namespace fathom::study {
 namespace {
 
@@ -40,19 +42,19 @@ void varint(std::string& out, std::uint64_t value) {
 
 // Protobuf fields: key = number << 3 | wire type (0 varint, 1 eight bytes, 2 length, 5 four bytes).
 void field(std::string& out, int number, double value) {
-  varint(out, static_cast<std::uint64_t>(number) << 3 | 1);
+  varint(out, as_size(number) << 3 | 1);
   append(out, value);
 }
 void field(std::string& out, int number, float value) {
-  varint(out, static_cast<std::uint64_t>(number) << 3 | 5);
+  varint(out, as_size(number) << 3 | 5);
   append(out, value);
 }
 void field(std::string& out, int number, std::int64_t value) {
-  varint(out, static_cast<std::uint64_t>(number) << 3);
-  varint(out, static_cast<std::uint64_t>(value));
+  varint(out, as_size(number) << 3);
+  varint(out, as_size(value));
 }
 void field(std::string& out, int number, const std::string& value) {
-  varint(out, static_cast<std::uint64_t>(number) << 3 | 2);
+  varint(out, as_size(number) << 3 | 2);
   varint(out, value.size());
   out += value;
 }
@@ -90,7 +92,7 @@ void EventFile::scalar(const std::string& tag, std::int64_t step, double value, 
 
 void EventFile::record(const std::string& event) {
   std::string length;
-  append(length, static_cast<std::uint64_t>(event.size()));
+  append(length, as_size(event.size()));
   bytes_ += length;
   append(bytes_, masked(crc32c(length)));
   bytes_ += event;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "engine/device.h"
@@ -15,7 +16,7 @@ using engine::Program;
 double rms(const std::vector<float>& values) {
   double sum = 0;
   for (const float v : values) sum += static_cast<double>(v) * v;
-  return std::sqrt(sum / static_cast<double>(values.size()));
+  return std::sqrt(sum / as_double(values.size()));
 }
 
 double rms_difference(std::vector<float> a, const std::vector<float>& b) {
@@ -29,13 +30,13 @@ double rms_difference(std::vector<float> a, const std::vector<float>& b) {
 /// sqrt(width) where gradients that agree move them by width, which is what the rules are made for.
 std::vector<std::int32_t> chain(std::int64_t count, std::int64_t vocab) {
   const RandomStream random(7, 0);
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
+  std::vector<std::int32_t> ids(as_size(count));
   std::int64_t token = 0;
   for (std::size_t n = 0; n < ids.size(); ++n) {
     if (random.uniform(2 * n) < 0.75) {
       token = (5 * token + 3) % vocab;
     } else {
-      const double rank = std::pow(static_cast<double>(vocab), random.uniform(2 * n + 1));
+      const double rank = std::pow(as_double(vocab), random.uniform(2 * n + 1));
       token = std::min(static_cast<std::int64_t>(rank) - 1, vocab - 1);
     }
     ids[n] = static_cast<std::int32_t>(token);
@@ -62,7 +63,7 @@ CoordinateRow measure(const RunSpec& spec, std::int64_t steps) {
   model::initialise(*model, executor, spec.seed);
   write_tokens(*model, executor);
   const engine::TensorId stream = model->streams.back();
-  std::vector<float> first(static_cast<std::size_t>(model->plan.tensor(stream).size()));
+  std::vector<float> first(as_size(model->plan.tensor(stream).size()));
   std::vector<float> now(first.size());
   CoordinateRow row{spec.model.layers, spec.model.width, {}, {}};
   engine::StepScalars scalars;
@@ -106,7 +107,7 @@ std::vector<CoordinateRow> coordinate_check(const RunSpec& spec, const Coordinat
 
 double growth_exponent(const std::vector<double>& sizes, const std::vector<double>& values) {
   double mean_x = 0, mean_y = 0, covariance = 0, variance = 0;
-  const auto count = static_cast<double>(sizes.size());
+  const auto count = as_double(sizes.size());
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     mean_x += std::log(sizes[i]) / count;
     mean_y += std::log(values[i]) / count;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "data/evaluation_set.h"
@@ -45,19 +46,19 @@ TokenId sample(std::span<const float> logits, const GenerationOptions& options, 
   std::vector<TokenId> order(logits.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<TokenId>(i);
   const auto better = [&](TokenId a, TokenId b) {
-    const float x = logits[static_cast<std::size_t>(a)], y = logits[static_cast<std::size_t>(b)];
+    const float x = logits[a], y = logits[b];
     return x > y || (x == y && a < b);
   };
   if (options.temperature == 0) return *std::min_element(order.begin(), order.end(), better);
   std::sort(order.begin(), order.end(), better);
   if (options.top_k > 0 && options.top_k < std::ssize(order)) {
-    order.resize(static_cast<std::size_t>(options.top_k));
+    order.resize(as_size(options.top_k));
   }
-  const double top = logits[static_cast<std::size_t>(order.front())];
+  const double top = logits[order.front()];
   std::vector<double> weights;
   double sum = 0;
   for (const TokenId id : order) {
-    weights.push_back(std::exp((logits[static_cast<std::size_t>(id)] - top) / options.temperature));
+    weights.push_back(std::exp((logits[id] - top) / options.temperature));
     sum += weights.back();
   }
   double left = u * sum;
@@ -90,7 +91,7 @@ void check(const Weights& weights, const std::vector<TokenId>& prompt,
 WeightsEvaluation evaluate_weights(const Weights& weights, const data::TokenSet& tokens,
                                    data::Split split, std::uint64_t limit_tokens, int threads) {
   constexpr std::int64_t kBatch = 8;
-  const auto vocabulary = static_cast<std::int64_t>(tokens.tokenizer().vocabulary());
+  const auto vocabulary = as_signed(tokens.tokenizer().vocabulary());
   if (weights.spec.vocab < vocabulary) {
     throw ConfigError(fmt::format("the model's vocabulary of {} is smaller than the corpus's {}",
                                   weights.spec.vocab, vocabulary));
@@ -100,11 +101,11 @@ WeightsEvaluation evaluate_weights(const Weights& weights, const data::TokenSet&
         "the corpus was prepared with another tokenizer than the model's; prepare it "
         "again with --tokenizer-from");
   }
-  const auto context = static_cast<std::size_t>(weights.spec.context);
+  const auto context = as_size(weights.spec.context);
   const data::EvaluationSet set(tokens.file(split), context, limit_tokens);
   const Runner runner(weights, model::Purpose::training, kBatch, threads);
   const double nats = summed_loss(*runner.model, *runner.executor, set);
-  return {nats / static_cast<double>(set.target_tokens()),
+  return {nats / as_double(set.target_tokens()),
           data::bits_per_byte(nats, set.target_bytes(tokens.tokenizer().token_bytes())),
           set.target_tokens()};
 }
@@ -113,8 +114,8 @@ void generate(const Weights& weights, std::vector<TokenId> prompt, const Generat
               const std::function<void(TokenId)>& emit) {
   check(weights, prompt, options);
   Runner runner(weights, model::Purpose::logits, 1, options.threads);
-  const auto context = static_cast<std::size_t>(weights.spec.context);
-  const auto vocab = static_cast<std::size_t>(weights.spec.vocab);
+  const auto context = as_size(weights.spec.context);
+  const auto vocab = as_size(weights.spec.vocab);
   const RandomStream stream(options.seed, 0);
   std::vector<TokenId> window(context, 0);
   std::vector<float> logits(context * vocab);
@@ -126,7 +127,7 @@ void generate(const Weights& weights, std::vector<TokenId> prompt, const Generat
     runner.executor->run(Program::evaluate, {});
     runner.executor->read(runner.model->logits, logits);
     const TokenId next = sample(std::span(logits).subspan((seen - 1) * vocab, vocab), options,
-                                stream.uniform(static_cast<std::uint64_t>(n)));
+                                stream.uniform(as_size(n)));
     prompt.push_back(next);
     emit(next);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "model/spec_toml.h"
 
@@ -31,8 +32,8 @@ RunSpec read(TomlReader& file) {
 model::RunCorrection correction(const RunSpec& spec) {
   if (spec.base_batch_tokens == 0) return {};
   return model::run_correction(
-      static_cast<double>(spec.tokens_per_step()) / static_cast<double>(spec.base_batch_tokens),
-      static_cast<double>(spec.total_tokens()) / static_cast<double>(spec.base_total_tokens));
+      as_double(spec.tokens_per_step()) / as_double(spec.base_batch_tokens),
+      as_double(spec.total_tokens()) / as_double(spec.base_total_tokens));
 }
 
 }  // namespace

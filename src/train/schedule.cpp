@@ -4,12 +4,14 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/counts.h"
+
 namespace fathom::train {
 
 double Schedule::factor(std::int64_t step) const {
-  if (step < warmup) return static_cast<double>(step + 1) / static_cast<double>(warmup);
-  const auto rest = static_cast<double>(std::max<std::int64_t>(1, steps - warmup));
-  const double t = std::min(1.0, static_cast<double>(step - warmup) / rest);
+  if (step < warmup) return as_double(step + 1) / as_double(warmup);
+  const auto rest = as_double(std::max<std::int64_t>(1, steps - warmup));
+  const double t = std::min(1.0, as_double(step - warmup) / rest);
   switch (kind) {
     case ScheduleKind::constant:
       return 1;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "core/counts.h"
 #include "core/random.h"
 #include "train/step_cost.h"
 
@@ -27,12 +28,11 @@ static_assert(std::size(kOpNames) == std::variant_size_v<Op>);
 
 void write_random_tokens(const model::Transformer& model, Executor& executor) {
   const RandomStream random(1, 0);
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(model.rows()));
+  std::vector<std::int32_t> ids(as_size(model.rows()));
   std::uint64_t next = 0;
   for (const TensorId target : {model.tokens, model.targets}) {
     for (auto& id : ids) {
-      id = static_cast<std::int32_t>(
-          random.below(next++, static_cast<std::uint64_t>(model.spec.vocab)));
+      id = static_cast<std::int32_t>(random.below(next++, as_size(model.spec.vocab)));
     }
     executor.write_tokens(target, ids);
   }
@@ -47,12 +47,12 @@ double nominal(const model::Transformer& model) {
   double parameters = 0;
   for (const model::Parameter& parameter : model.parameters) {
     if (parameter.role == model::Role::position_table) continue;
-    parameters += static_cast<double>(model.plan.tensor(parameter.id).size());
+    parameters += as_double(model.plan.tensor(parameter.id).size());
   }
-  const auto tokens = static_cast<double>(model.rows());
-  return 6 * parameters * tokens + 12.0 * static_cast<double>(model.spec.layers) *
-                                       static_cast<double>(model.spec.width) *
-                                       static_cast<double>(model.spec.context) * tokens;
+  const auto tokens = as_double(model.rows());
+  return 6 * parameters * tokens + 12.0 * as_double(model.spec.layers) *
+                                       as_double(model.spec.width) * as_double(model.spec.context) *
+                                       tokens;
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& o
   std::sort(times.begin(), times.end());
   timing.best_seconds = times.front();
   timing.median_seconds = times[times.size() / 2];
-  timing.steps = static_cast<std::int64_t>(times.size()) * together;
+  timing.steps = as_signed(times.size()) * together;
   timing.parameters = model->parameter_count();
   timing.flops = training_flops(model->plan);
   timing.bytes = training_bytes(model->plan);
@@ -134,8 +134,7 @@ struct PackedModel {
     model::initialise(*model, *executor, 1);
     for (const Storage storage : {Storage::moment1, Storage::moment2}) {
       const TensorId whole = model->plan.whole(storage);
-      executor->write(
-          whole, std::vector<float>(static_cast<std::size_t>(model->plan.tensor(whole).size())));
+      executor->write(whole, std::vector<float>(as_size(model->plan.tensor(whole).size())));
     }
     write_random_tokens(*model, *executor);
     executor->wait();

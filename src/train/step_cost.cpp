@@ -1,13 +1,14 @@
 #include "train/step_cost.h"
 
+#include "core/counts.h"
+
 namespace fathom::train {
 namespace {
 
 using namespace engine;
 
 double product(const StepPlan& plan, TensorId x, TensorId weight) {
-  return 2.0 * static_cast<double>(plan.tensor(x).rows) *
-         static_cast<double>(plan.tensor(weight).size());
+  return 2.0 * as_double(plan.tensor(x).rows) * as_double(plan.tensor(weight).size());
 }
 
 double attention(const AttentionShape& s) {
@@ -15,7 +16,7 @@ double attention(const AttentionShape& s) {
   for (std::int64_t i = 0; i < s.context; ++i) {
     for (std::int64_t j = 0; j < s.context; ++j) pairs += s.allows(i, j);
   }
-  return 4.0 * static_cast<double>(s.batch * s.heads * s.head_size) * static_cast<double>(pairs);
+  return 4.0 * as_double(s.batch * s.heads * s.head_size) * as_double(pairs);
 }
 
 }  // namespace
@@ -41,7 +42,7 @@ double training_bytes(const StepPlan& plan) {
       const Uses uses = uses_of(op);
       for (const auto& ids : {uses.reads, uses.writes}) {
         for (const TensorId id : ids) {
-          if (id.exists()) bytes += static_cast<double>(plan.tensor(id).bytes());
+          if (id.exists()) bytes += as_double(plan.tensor(id).bytes());
         }
       }
     }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/safetensors.h"
 #include "engine/device.h"
@@ -23,15 +24,14 @@ model::BuildOptions build_options(const RunSpec& spec) {
 }
 
 data::Sampling sampling_of(const RunSpec& spec) {
-  return {static_cast<std::uint64_t>(spec.model.context), static_cast<std::uint64_t>(spec.batch),
-          spec.seed};
+  return {as_size(spec.model.context), as_size(spec.batch), spec.seed};
 }
 
 }  // namespace
 
 RunSpec resolve(const RunSpec& spec, const data::TokenSet& tokens) {
   RunSpec resolved = spec;
-  const auto vocabulary = static_cast<std::int64_t>(tokens.tokenizer().vocabulary());
+  const auto vocabulary = as_signed(tokens.tokenizer().vocabulary());
   if (resolved.model.vocab == 0) resolved.model.vocab = vocabulary;
   if (resolved.model.vocab < vocabulary) {
     throw ConfigError(fmt::format("model.vocab = {} is smaller than the tokenizer's {} of {}",
@@ -47,14 +47,14 @@ Trainer::Trainer(const RunSpec& spec, const data::TokenSet& tokens)
       model_(model::build_transformer(spec.model, build_options(spec))),
       training_(tokens.file(data::Split::train)),
       sampler_(training_.size(), sampling_of(spec), training_.name()),
-      evaluation_(tokens.file(data::Split::valid), static_cast<std::uint64_t>(spec.model.context),
-                  static_cast<std::uint64_t>(spec.eval_tokens)),
+      evaluation_(tokens.file(data::Split::valid), as_size(spec.model.context),
+                  as_size(spec.eval_tokens)),
       evaluation_bytes_(evaluation_.target_bytes(tokens.tokenizer().token_bytes())) {
   executor_ = engine::make_executor(model_->plan, spec.place());
-  const auto rows = static_cast<std::size_t>(model_->rows());
+  const auto rows = as_size(model_->rows());
   inputs_.resize(rows);
   targets_.resize(rows);
-  starts_.resize(static_cast<std::size_t>(spec.batch));
+  starts_.resize(as_size(spec.batch));
   if (spec.device == engine::DeviceKind::cuda) {
     text_held_ =
         executor_->hold_text(training_.ids(), static_cast<int>(training_.info().bytes_per_id));
@@ -78,28 +78,28 @@ void Trainer::write_batch(std::uint64_t draw) {
 void Trainer::start_step() {
   const std::int64_t before = steps_started();
   engine::StepScalars scalars;
-  scalars.loss_scale = static_cast<float>(1.0 / static_cast<double>(spec_.tokens_per_step()));
+  scalars.loss_scale = static_cast<float>(1.0 / as_double(spec_.tokens_per_step()));
   scalars.learning_rate = static_cast<float>(learning_rate_ * spec_.schedule.factor(before));
   scalars.clip_norm = static_cast<float>(spec_.clip_norm);
   scalars.step = before + 1;
   for (std::int64_t part = 0; part < spec_.accumulation; ++part) {
-    scalars.draw = static_cast<std::uint64_t>(before * spec_.accumulation + part);
+    scalars.draw = as_size(before * spec_.accumulation + part);
     write_batch(scalars.draw);
     executor_->run(part == 0 ? Program::train : Program::train_accumulate, scalars);
     executor_->ask(model_->loss);
   }
   executor_->run(Program::update, scalars);
   executor_->ask(model_->plan.adamw_norm());
-  pending_.push_back(static_cast<double>(scalars.learning_rate));
+  pending_.push_back(scalars.learning_rate);
 }
 
 StepResult Trainer::finish_step() {
   if (pending_.empty()) throw InternalError("no step was started");
   StepResult result;
   for (std::int64_t part = 0; part < spec_.accumulation; ++part) {
-    result.loss += static_cast<double>(executor_->answer());
+    result.loss += executor_->answer();
   }
-  result.gradient_norm = static_cast<double>(executor_->answer());
+  result.gradient_norm = executor_->answer();
   result.learning_rate = pending_.front();
   pending_.pop_front();
   ++steps_done_;
@@ -114,8 +114,8 @@ void Trainer::forget_pending() {
 
 double summed_loss(const model::Transformer& model, engine::Executor& executor,
                    const data::EvaluationSet& windows) {
-  const auto rows = static_cast<std::size_t>(model.rows());
-  const auto context = static_cast<std::size_t>(model.spec.context);
+  const auto rows = as_size(model.rows());
+  const auto context = as_size(model.spec.context);
   std::vector<std::int32_t> inputs(rows), targets(rows);
   std::vector<float> losses(rows);
   double nats = 0;
@@ -125,14 +125,14 @@ double summed_loss(const model::Transformer& model, engine::Executor& executor,
     executor.write_tokens(model.targets, targets);
     executor.run(Program::evaluate, {});
     executor.read(model.losses, losses);
-    for (std::size_t i = 0; i < counted * context; ++i) nats += static_cast<double>(losses[i]);
+    for (std::size_t i = 0; i < counted * context; ++i) nats += losses[i];
   }
   return nats;
 }
 
 Evaluation Trainer::evaluate() {
   const double nats = summed_loss(*model_, *executor_, evaluation_);
-  return {nats / static_cast<double>(evaluation_.target_tokens()),
+  return {nats / as_double(evaluation_.target_tokens()),
           data::bits_per_byte(nats, evaluation_bytes_)};
 }
 
@@ -149,8 +149,7 @@ constexpr Part kParts[] = {
 
 /// A parameter's slice of a whole storage.
 std::span<float> slice(std::vector<float>& whole, const engine::Tensor& tensor) {
-  return std::span(whole).subspan(static_cast<std::size_t>(tensor.offset_bytes / 4),
-                                  static_cast<std::size_t>(tensor.size()));
+  return std::span(whole).subspan(as_size(tensor.offset_bytes / 4), as_size(tensor.size()));
 }
 
 }  // namespace
@@ -161,10 +160,9 @@ void Trainer::save(const std::filesystem::path& path,
   for (const Part& part : kParts) {
     for (const model::Parameter& parameter : model_->parameters) {
       const engine::Tensor& tensor = model_->plan.tensor(parameter.id);
-      tensors.push_back(
-          {part.prefix + parameter.name,
-           TensorType::f32,
-           {static_cast<std::uint64_t>(tensor.rows), static_cast<std::uint64_t>(tensor.cols)}});
+      tensors.push_back({part.prefix + parameter.name,
+                         TensorType::f32,
+                         {as_size(tensor.rows), as_size(tensor.cols)}});
     }
   }
   TensorMetadata metadata(notes.begin(), notes.end());
@@ -173,7 +171,7 @@ void Trainer::save(const std::filesystem::path& path,
   SafetensorsWriter writer(path, tensors, metadata);
   for (const Part& part : kParts) {
     const engine::TensorId whole = model_->plan.whole(part.storage);
-    std::vector<float> values(static_cast<std::size_t>(model_->plan.tensor(whole).size()));
+    std::vector<float> values(as_size(model_->plan.tensor(whole).size()));
     executor_->read(whole, values);
     for (const model::Parameter& parameter : model_->parameters) {
       writer.write(part.prefix + parameter.name,
@@ -195,13 +193,12 @@ std::map<std::string, std::string> Trainer::load(const std::filesystem::path& pa
   }
   for (const Part& part : kParts) {
     const engine::TensorId whole = model_->plan.whole(part.storage);
-    std::vector<float> values(static_cast<std::size_t>(model_->plan.tensor(whole).size()));
+    std::vector<float> values(as_size(model_->plan.tensor(whole).size()));
     for (const model::Parameter& parameter : model_->parameters) {
       const engine::Tensor& tensor = model_->plan.tensor(parameter.id);
       const TensorView* view = file.find(part.prefix + parameter.name);
       if (view == nullptr) throw fail("has no tensor " + (part.prefix + parameter.name));
-      const std::vector<std::uint64_t> shape{static_cast<std::uint64_t>(tensor.rows),
-                                             static_cast<std::uint64_t>(tensor.cols)};
+      const std::vector<std::uint64_t> shape{as_size(tensor.rows), as_size(tensor.cols)};
       if (view->type != TensorType::f32 || view->shape != shape) {
         throw fail("tensor " + view->name + " has another shape or type than the model");
       }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/counts.h"
 #include "data/batch_sampler.h"
 #include "data/evaluation_set.h"
 #include "data/token_set.h"
@@ -54,7 +55,7 @@ class Trainer {
   Evaluation evaluate();
   std::int64_t steps_done() const { return steps_done_; }
   std::int64_t steps_started() const {
-    return steps_done_ + static_cast<std::int64_t>(pending_.size());
+    return steps_done_ + as_signed(pending_.size());
   }
   const model::Transformer& model() const { return *model_; }
   engine::Executor& executor() { return *executor_; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/safetensors.h"
@@ -18,7 +19,6 @@ namespace fs = std::filesystem;
 
 // A model folder, as `fathom import` writes it.
 constexpr const char* kModelSpec = "model.toml";
-constexpr const char* kModelTensors = "model.safetensors";
 constexpr const char* kModelTokenizer = "fathom_tokenizer";
 
 model::ParameterValues read_parameters(const model::ModelSpec& spec, const fs::path& path) {
@@ -28,8 +28,7 @@ model::ParameterValues read_parameters(const model::ModelSpec& spec, const fs::p
   for (const model::Parameter& parameter : model->parameters) {
     const engine::Tensor& tensor = model->plan.tensor(parameter.id);
     const TensorView* view = file.find(parameter.name);
-    const std::vector<std::uint64_t> shape{static_cast<std::uint64_t>(tensor.rows),
-                                           static_cast<std::uint64_t>(tensor.cols)};
+    const std::vector<std::uint64_t> shape{as_size(tensor.rows), as_size(tensor.cols)};
     if (view == nullptr || view->shape != shape) {
       throw DataError(fmt::format("{}: lacks {} of shape [{}]", path.string(), parameter.name,
                                   fmt::join(shape, ", ")));
@@ -112,9 +111,7 @@ void save_weights(const Weights& weights, const fs::path& folder) {
   for (const model::Parameter& parameter : model->parameters) {
     const engine::Tensor& tensor = model->plan.tensor(parameter.id);
     tensors.push_back(
-        {parameter.name,
-         TensorType::f32,
-         {static_cast<std::uint64_t>(tensor.rows), static_cast<std::uint64_t>(tensor.cols)}});
+        {parameter.name, TensorType::f32, {as_size(tensor.rows), as_size(tensor.cols)}});
   }
   SafetensorsWriter writer(folder / kModelTensors, tensors);
   for (const model::Parameter& parameter : model->parameters) {

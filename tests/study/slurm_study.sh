@@ -2,7 +2,8 @@
 # A study on a real Slurm of one node, while tasks, workers, the node daemon and the controller are
 # killed (BLOWS="task warning worker node node-long controller" in the environment says what, in order):
 # every run ends with one record, nothing is trained twice at once, and the records are those of the
-# local executor. Exit code 77: Slurm cannot start here.
+# local executor. Then a submitter is killed: its tasks go on and keep the tables, and fit and report
+# say the same. Exit code 77: Slurm cannot start here.
 #   tests/study/slurm_study.sh FATHOM [SEEDS]     SEEDS times 4 runs
 set -euo pipefail
 fathom=$(realpath "$1")
@@ -64,7 +65,7 @@ study=$work/study
   --runs-per-task "${RUNS_PER_TASK:-2}" --stall-seconds 30 >"$work/out" 2>"$work/log" &
 command=$!
 
-records() { ls "$study"/runs/*/record.json 2>/dev/null | wc -l; }
+records() { ls "${1:-$study}"/runs/*/record.json 2>/dev/null | wc -l; }
 wait_for() { # a number of records, for at most four minutes
   local i
   for i in $(seq 480); do
@@ -134,5 +135,34 @@ collect "$study" >"$work/slurm.txt"
 collect "$work/local" >"$work/local.txt"
 cmp "$work/slurm.txt" "$work/local.txt"
 cmp "$study/points.csv" "$work/local/points.csv"
+
+# A submitter that is lost with work in the queue.
+lost=$work/lost
+"$fathom" study run "$work/spec.toml" "$lost" --set "seeds.all=[1]" --executor slurm \
+  --partition main --runs-per-task 1 >/dev/null 2>>"$work/log" &
+command=$!
+for i in $(seq 240); do
+  (($(records "$lost") >= 1)) && break
+  sleep 0.25
+done
+kill -9 "$command" && wait "$command" 2>/dev/null || true
+command=
+say "killed the submitter of another study ($(records "$lost") of its 4 runs done)"
+for i in $(seq 480); do
+  [[ $(wc -l <"$lost/points.csv") == 5 ]] && break
+  sleep 0.25
+done
+[[ $(records "$lost") == 4 && $(wc -l <"$lost/points.csv") == 5 ]] || {
+  echo "without its submitter: $(records "$lost") records, $(wc -l <"$lost/points.csv") lines of points"
+  exit 1
+}
+rm "$lost/points.csv"
+"$fathom" study fit "$lost" --json >"$work/fit.json" 2>/dev/null
+"$fathom" study report "$lost" >/dev/null
+node -e '
+  const [fit, report] = process.argv.slice(1).map((file) => JSON.parse(require("fs").readFileSync(file)));
+  const { schema, fathom, ...said } = fit;
+  if (said.runs !== 4) throw new Error(`the fit has ${said.runs} runs`);
+  require("assert").deepStrictEqual(report.fit, said);' "$work/fit.json" "$lost/report.json"
 echo "slurm: $runs runs finished once, the records equal those of the local executor;" \
   "$(grep -c 'Slurm job' "$work/log") submissions"

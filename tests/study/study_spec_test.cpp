@@ -157,6 +157,16 @@ TEST(PlannedRun, LongerBudgetsOfAWsdScheduleShareTheShortersStem) {
   }
 }
 
+TEST(StudySpec, EveryKeyIsInTheGuide) {
+  const std::string guide = file_bytes(FATHOM_SOURCE_DIR "/docs/studies.md");
+  for (const TableDescription& table : describe_study_spec()) {
+    for (const KeyDescription& key : table.keys) {
+      const std::string name = table.name.empty() ? key.key : table.name + "." + key.key;
+      EXPECT_NE(guide.find("`" + name), std::string::npos) << name;
+    }
+  }
+}
+
 TEST(Presets, AreValidStudies) {
   for (const std::string& name : preset_names()) {
     const StudySpec preset = read_study_spec_text(preset_text(name), name, {"corpus.path=sotu"});

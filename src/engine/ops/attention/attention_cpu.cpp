@@ -4,6 +4,15 @@
 #include "engine/cpu/cpu_ops.h"
 
 namespace fathom::engine::cpu {
+
+// Kernels include nothing of the plan, so they have enums of their own.
+static_assert(same_place(Weighting::softmax, AttentionKind::softmax));
+static_assert(same_place(Weighting::none, AttentionKind::none));
+static_assert(same_place(Weighting::linear, AttentionKind::linear));
+static_assert(same_place(Mask::causal, MaskKind::causal));
+static_assert(same_place(Mask::bidirectional, MaskKind::bidirectional));
+static_assert(same_place(Mask::strict, MaskKind::strict));
+
 namespace {
 
 /// Row t: cos(t w_i) for i < K/2, then sin(t w_i), w_i = base^(-2i/K).
