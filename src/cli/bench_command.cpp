@@ -244,38 +244,38 @@ void run_pack(const PackOptions& options, Session& session) {
                      timing.same_bits ? "are the same bits" : "DIFFER");
 }
 
-void add_shape_options(CommandTree& tree, CLI::App& command, Options& options) {
+void add_shape_options(CommandTree& tree, Command& command, Options& options) {
   command.add_option("--shapes", options.shapes, "Layers x width, separated by commas")
       ->type_name("LxD,...");
   command.add_option("--batch", options.batch, "Sequences a step (default 16)")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(Range{1, 1 << 20});
   command.add_option("--context", options.context, "Tokens a sequence (default 256)")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(Range{1, 1 << 20});
   command.add_option("--vocab", options.vocab, "Vocabulary (default 1000)")
-      ->check(CLI::Range(2, 1 << 24));
+      ->check(Range{2, 1 << 24});
   command.add_option("--threads", options.threads, "Threads (default: all cores)")
-      ->check(CLI::Range(1, 1024));
+      ->check(Range{1, 1024});
   tree.restrict(command.add_option("--precision", options.precision, "Type of products"),
                 {"f32", "bf16"});
   tree.restrict(command.add_option("--device", options.device, "Where to run"), {"cpu", "cuda"});
   tree.restrict(command.add_option("--activation", options.activation, "Exact or GPT-2's GELU"),
                 {"gelu", "gelu_tanh"});
   command.add_option("--head-size", options.head_size, "Size of a head (default 32 or 64)")
-      ->check(CLI::Range(1, 1024));
+      ->check(Range{1, 1024});
   command.add_flag("--json", options.json, "Print JSON");
 }
 
 }  // namespace
 
 void add_bench_command(CommandTree& tree) {
-  CLI::App& bench = tree.add(tree.root(), "bench",
-                             {"How fast this machine trains",
-                              "Benchmarks on this machine, with the limit beside the result.",
-                              {{"bench train", "training steps of six shapes"},
-                               {"bench pack", "several models at once on one device"}}},
-                             {});
+  Command& bench = tree.add(tree.root(), "bench",
+                            {"How fast this machine trains",
+                             "Benchmarks on this machine, with the limit beside the result.",
+                             {{"bench train", "training steps of six shapes"},
+                              {"bench pack", "several models at once on one device"}}},
+                            {});
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       bench, "train",
       {"Time training steps",
        "Times whole training steps (forward, backward, clipping, AdamW) of GPT-style models on "
@@ -287,12 +287,12 @@ void add_bench_command(CommandTree& tree) {
       [options](Session& session) { run_bench(*options, session); });
   add_shape_options(tree, command, *options);
   command.add_option("--seconds", options->seconds, "Time for each shape (default 8)")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(Range{0.0, 3600.0});
   command.add_flag("--profile", options->profile, "Show the time of each kind of op");
 
   auto pack = std::make_shared<PackOptions>();
   pack->threads = 1;
-  CLI::App& together = tree.add(
+  Command& together = tree.add(
       bench, "pack",
       {"Time several models at once on one device",
        "Trains each model alone, then all of them side by side, and compares time and results.",
@@ -301,7 +301,7 @@ void add_bench_command(CommandTree& tree) {
       [pack](Session& session) { run_pack(*pack, session); });
   add_shape_options(tree, together, *pack);
   together.add_option("--steps", pack->steps, "Steps of each model (default 50)")
-      ->check(CLI::Range(1, 1000000));
+      ->check(Range{1, 1000000});
 }
 
 }  // namespace fathom

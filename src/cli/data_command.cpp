@@ -1,12 +1,11 @@
 // fathom data: corpora to token files, and a look at them.
 #include <fmt/format.h>
 
-#include <thread>
-
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "core/error.h"
+#include "core/threads.h"
 #include "core/units.h"
 #include "core/utf8.h"
 #include "data/batch_sampler.h"
@@ -56,8 +55,7 @@ PrepareRequest to_request(const PrepareOptions& options) {
       options.tokenizer, static_cast<std::uint64_t>(parse_whole(options.vocabulary, "--vocab")),
       static_cast<std::uint64_t>(parse_whole(options.sample, "--tokenizer-sample"))};
   if (!options.tokenizer_from.empty()) request.tokenizer_from = options.tokenizer_from;
-  request.threads =
-      options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  request.threads = threads_or_all(options.threads);
   return request;
 }
 
@@ -233,7 +231,7 @@ void run_sample(Session& session, const SampleOptions& options) {
   if (options.json) print_json(session, document);
 }
 
-void add_prepare_options(CommandTree& tree, CLI::App& command, PrepareOptions& options) {
+void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& options) {
   command
       .add_option("CORPUS,--corpus", options.corpus,
                   "A file, a folder, - for standard input, or sotu")
@@ -277,9 +275,9 @@ void add_prepare_options(CommandTree& tree, CLI::App& command, PrepareOptions& o
   command.add_flag("--json", options.json, "Print JSON");
 }
 
-void add_prepare(CommandTree& tree, CLI::App& parent) {
+void add_prepare(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<PrepareOptions>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "prepare",
       {"Turn a corpus into token files",
        "Reads plain text, .xz or .zst (recognised by content), splits it by document into train, "
@@ -295,9 +293,9 @@ void add_prepare(CommandTree& tree, CLI::App& parent) {
   add_prepare_options(tree, command, *options);
 }
 
-void add_info(CommandTree& tree, CLI::App& parent) {
+void add_info(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<InfoOptions>();
-  CLI::App& command =
+  Command& command =
       tree.add(parent, "info",
                {"Show what a prepared corpus holds",
                 "",
@@ -309,9 +307,9 @@ void add_info(CommandTree& tree, CLI::App& parent) {
   command.add_flag("--json", options->json, "Print JSON");
 }
 
-void add_sample(CommandTree& tree, CLI::App& parent) {
+void add_sample(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<SampleOptions>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "sample",
       {"Print windows of tokens as text, as training reads them",
        "",
@@ -323,10 +321,10 @@ void add_sample(CommandTree& tree, CLI::App& parent) {
                 {"train", "valid", "test"});
   command.add_option("--tokens", options->tokens, "Tokens a window (default 64)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(Range{1, 1 << 20});
   command.add_option("--count", options->count, "Windows (default 3)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(Range{1, 1 << 20});
   command.add_option("--seed", options->seed, "The sampler's seed (default 0)")->type_name("N");
   command.add_flag("--pieces", options->pieces, "Put a bar between tokens");
   command.add_flag("--json", options->json, "Print JSON");
@@ -335,13 +333,13 @@ void add_sample(CommandTree& tree, CLI::App& parent) {
 }  // namespace
 
 void add_data_command(CommandTree& tree) {
-  CLI::App& command = tree.add(tree.root(), "data",
-                               {"Prepare and inspect corpora",
-                                "",
-                                {{"data prepare sotu -o tokens/", "tokens of the default corpus"},
-                                 {"data info tokens/", "what they hold"},
-                                 {"data sample tokens/", "what training reads"}}},
-                               nullptr);
+  Command& command = tree.add(tree.root(), "data",
+                              {"Prepare and inspect corpora",
+                               "",
+                               {{"data prepare sotu -o tokens/", "tokens of the default corpus"},
+                                {"data info tokens/", "what they hold"},
+                                {"data sample tokens/", "what training reads"}}},
+                              nullptr);
   add_prepare(tree, command);
   add_info(tree, command);
   add_sample(tree, command);

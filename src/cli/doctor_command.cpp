@@ -108,7 +108,7 @@ void print_text(Session& session, const Findings& found) {
 
 void add_doctor_command(CommandTree& tree) {
   auto json = std::make_shared<bool>(false);
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "doctor",
       {"What this machine offers to training, measured",
        "Shows the processor's features, the libraries in use and the measured peaks of matrix "

@@ -17,8 +17,9 @@ using namespace planner;
 
 /// Values as typed; make_request turns them into a PlanRequest.
 struct Options {
-  std::string size, flops, tokens, tolerance = "0.5%", vocab, context, step_tokens;
-  std::string law = "levine2020", objective = "loss", hardware = "h200", style, emit, output;
+  std::string size, flops, tokens, tolerance, vocab, context, step_tokens;
+  std::string law = laws::LevineLaw::kName, objective = name_of(Objective::loss);
+  std::string hardware = kDefaultHardware, style, emit, output;
   double levine_correlation = 0, ffn_ratio = 0;
   std::int64_t max_depth = 0, width_multiple = 0, head_size = 0, kv_group = 1;
   std::int64_t tensor_parallel = 1, pipeline_parallel = 1;
@@ -37,9 +38,11 @@ PlanRequest make_request(const Options& options) {
   request.count_embeddings = options.total;
   request.law = options.law;
   request.levine_correlation = options.levine_correlation;
-  request.objective = parse_objective(options.objective);
+  request.objective = parse_enum<Objective>(options.objective, "--objective");
   request.hardware = options.hardware;
-  request.tolerance = parse_fraction(options.tolerance, "--tolerance");
+  if (!options.tolerance.empty()) {
+    request.tolerance = parse_fraction(options.tolerance, "--tolerance");
+  }
   if (!options.step_tokens.empty()) {
     request.step_tokens = parse_whole(options.step_tokens, "--step-tokens");
   }
@@ -84,17 +87,19 @@ std::vector<std::string> law_names() {
   return names;
 }
 
-void add_budget_options(CLI::App& command, Options& o) {
+void add_budget_options(Command& command, Options& o) {
   command.add_option("SIZE", o.size,
                      "Parameters to spend: 350M, 1.3B, 1e12 (embeddings not counted)");
   command.add_option("--flops", o.flops, "Training FLOPs to spend instead of a size")
       ->type_name("C");
   command.add_flag("--total", o.total, "SIZE counts embeddings too");
-  command.add_option("--tokens", o.tokens, "Training tokens (default 20 per parameter)")
+  command
+      .add_option("--tokens", o.tokens,
+                  fmt::format("Training tokens (default {:g} per parameter)", kTokensPerParameter))
       ->type_name("T");
 }
 
-void add_law_options(CommandTree& tree, CLI::App& command, Options& o) {
+void add_law_options(CommandTree& tree, Command& command, Options& o) {
   command
       .add_option("--law", o.law,
                   "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
@@ -102,13 +107,15 @@ void add_law_options(CommandTree& tree, CLI::App& command, Options& o) {
       ->type_name("LAW");
   tree.restrict(
       command.add_option("--objective", o.objective, "What to optimise")->type_name("GOAL"),
-      objective_names());
+      list_names<Objective>());
   command
       .add_option("--hardware", o.hardware,
                   "Profile for times: " + fmt::format("{}", fmt::join(hardware_names(), ", ")) +
                       " or a .toml file")
       ->type_name("HW");
-  command.add_option("--tolerance", o.tolerance, "Loss the band may cost (default 0.5%)")
+  command
+      .add_option("--tolerance", o.tolerance,
+                  fmt::format("Loss the band may cost (default {:g}%)", 100 * kDefaultTolerance))
       ->type_name("SHARE");
   command
       .add_option("--levine-correlation", o.levine_correlation,
@@ -116,21 +123,24 @@ void add_law_options(CommandTree& tree, CLI::App& command, Options& o) {
       ->type_name("R");
   command
       .add_option("--step-tokens", o.step_tokens,
-                  "Tokens a step and device in the time model (default 65536)")
+                  fmt::format("Tokens per step and device in the time model (default {})",
+                              kDefaultStepTokens))
       ->type_name("N");
 }
 
-void add_shape_options(CommandTree& tree, CLI::App& command, Options& o) {
+void add_shape_options(CommandTree& tree, Command& command, Options& o) {
   const char* group = "Shape and constraints";
   tree.restrict(
       command.add_option("--style", o.style, "Block style (default llama: gated, RMSNorm)")
           ->type_name("STYLE")
           ->group(group),
       {"llama", "gpt2"});
-  command.add_option("--vocab", o.vocab, "Vocabulary (default 50304)")
+  command.add_option("--vocab", o.vocab, fmt::format("Vocabulary (default {})", kDefaultVocab))
       ->type_name("V")
       ->group(group);
-  command.add_option("--context", o.context, "Context length (default 2048)")
+  command
+      .add_option("--context", o.context,
+                  fmt::format("Context length (default {})", kDefaultContext))
       ->type_name("T")
       ->group(group);
   command.add_flag("--untied", o.untied, "Separate output matrix")->group(group);
@@ -148,7 +158,9 @@ void add_shape_options(CommandTree& tree, CLI::App& command, Options& o) {
                   "Width divisible by this (default 128, 64 when narrow)")
       ->type_name("N")
       ->group(group);
-  command.add_option("--head-size", o.head_size, "Head size (default 64, 128 from width 1536 on)")
+  command
+      .add_option("--head-size", o.head_size,
+                  fmt::format("Head size (default 64, 128 from width {} on)", kLargeHeadWidth))
       ->type_name("K")
       ->group(group);
   command
@@ -167,7 +179,7 @@ void add_shape_options(CommandTree& tree, CLI::App& command, Options& o) {
 
 void add_plan_command(CommandTree& tree) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "plan",
       {"A shape for a budget: layers, width, heads, and the evidence",
        "Recommends a shape for a number of parameters or FLOPs, shows the band of depths that are "

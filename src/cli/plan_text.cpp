@@ -20,10 +20,11 @@ void print_head(Session& session, const Plan& plan) {
       plan.request.flops ? fmt::format("{:.3g} FLOPs: {} parameters", *plan.request.flops,
                                        format_count(plan.budget.parameters()))
                          : fmt::format("{} parameters", format_count(plan.budget.parameters()));
-  session.out << terminal.plain(fmt::format("{}  {} ({}), {} tokens{}\n\n",
-                                            terminal.accent("fathom plan"), budget,
-                                            plan.budget.description(), format_count(plan.tokens),
-                                            plan.request.tokens ? "" : " at 20 a parameter"));
+  session.out << terminal.plain(fmt::format(
+      "{}  {} ({}), {} tokens{}\n\n", terminal.accent("fathom plan"), budget,
+      plan.budget.description(), format_count(plan.tokens),
+
+      plan.request.tokens ? "" : fmt::format(" at {:g} per parameter", kTokensPerParameter)));
   session.out << terminal.plain(fmt::format(
       "  {}   {} heads of {}, ffn {}{}{}\n",
       terminal.bold(fmt::format("{} layers × {} wide", shape.layers, shape.width)), shape.heads,
@@ -84,7 +85,8 @@ std::string interval_text(const std::optional<Interval>& interval) {
 /// Whole depths inside the band.
 std::string band_text(const std::optional<Interval>& band) {
   if (!band) return "";
-  return fmt::format("{:.0f}–{:.0f}", std::ceil(band->low), std::floor(band->high));
+  const WholeDepths depths = whole_depths(*band);
+  return fmt::format("{}–{}", depths.low, depths.high);
 }
 
 void print_laws(Session& session, const Plan& plan) {
@@ -124,8 +126,7 @@ void print_objectives(Session& session, const Plan& plan) {
     const bool chosen = row.objective == plan.request.objective;
     table.add_row(
         {(chosen ? "▲ " : "  ") + to_string(row.objective), depth_by_width(c.shape),
-         format_percent(c.penalty),
-         format_count(static_cast<double>(plan.request.step_tokens) / c.step_seconds),
+         format_percent(c.penalty), format_count(c.tokens_per_second),
          std::isfinite(c.seconds_to_equal_loss) ? format_seconds(c.seconds_to_equal_loss) : "never",
          format_seconds(c.decode_seconds), row.rule});
   }

@@ -65,9 +65,9 @@ void rebuild(Session& session, const Options& options) {
 
 }  // namespace
 
-void add_study_export(CommandTree& tree, CLI::App& parent) {
+void add_study_export(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "export",
       {"The runs for other programs",
        "csv and json give one row a run; tensorboard writes an event file a run with all its "
@@ -82,13 +82,13 @@ void add_study_export(CommandTree& tree, CLI::App& parent) {
       ->type_name("PATH");
 }
 
-void add_study_reindex(CommandTree& tree, CLI::App& parent) {
+void add_study_reindex(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(parent, "reindex",
-                               {"Make the index and points.csv anew from the run folders",
-                                "study.db can be deleted at any time: the folders are the truth.",
-                                {{"study reindex my-study", ""}}},
-                               [options](Session& session) { rebuild(session, *options); });
+  Command& command = tree.add(parent, "reindex",
+                              {"Make the index and points.csv anew from the run folders",
+                               "study.db can be deleted at any time: the folders are the truth.",
+                               {{"study reindex my-study", ""}}},
+                              [options](Session& session) { rebuild(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
   command.add_flag("--json", options->json, "Print JSON");
 }

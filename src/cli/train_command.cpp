@@ -6,7 +6,6 @@
 #include "cli/json_output.h"
 #include "cli/stop_signals.h"
 #include "core/error.h"
-#include "core/text.h"
 #include "core/units.h"
 #include "engine/cpu/peak.h"
 #include "terminal/progress.h"
@@ -59,77 +58,55 @@ void print_text(Session& session, const train::RunRecord& record,
   }
 }
 
-std::vector<std::int64_t> parse_sizes(const std::string& text, const char* what) {
-  std::vector<std::int64_t> sizes;
-  for (const std::string& part : split(text, ',')) sizes.push_back(parse_whole(part, what));
-  return sizes;
-}
-
-/// Exponent of the last value of `series` over the rows that vary in `size`.
-double exponent_of(const std::vector<train::CoordinateRow>& rows, std::size_t begin,
-                   std::size_t end, std::int64_t train::CoordinateRow::*size,
-                   std::vector<double> train::CoordinateRow::*series) {
-  std::vector<double> sizes, values;
-  for (std::size_t i = begin; i < end; ++i) {
-    sizes.push_back(static_cast<double>(rows[i].*size));
-    values.push_back((rows[i].*series).back());
-  }
-  return train::growth_exponent(sizes, values);
-}
-
-void run_coordinate_check(const Options& options, Session& session) {
-  using train::CoordinateRow;
-  const train::RunSpec spec = train::read_run_spec(options.spec, options.settings);
-  if (spec.model.vocab == 0)
-    throw ConfigError("--coord-check needs model.vocab: it reads no tokens");
-  const train::CoordinateRequest request{parse_sizes(options.widths, "--widths"),
-                                         parse_sizes(options.depths, "--depths"),
-                                         options.coordinate_steps};
-  const auto rows = train::coordinate_check(spec, request);
-  const std::size_t widths = request.widths.size();
-  const auto by_width = [&](std::vector<double> CoordinateRow::*series) {
-    return exponent_of(rows, 0, widths, &CoordinateRow::width, series);
-  };
-  const auto by_depth = [&](std::vector<double> CoordinateRow::*series) {
-    return exponent_of(rows, widths, rows.size(), &CoordinateRow::layers, series);
-  };
-  const double size_width = by_width(&CoordinateRow::stream_rms);
-  const double size_depth = by_depth(&CoordinateRow::stream_rms);
-  const double moved_width = by_width(&CoordinateRow::stream_moved);
-  const double moved_depth = by_depth(&CoordinateRow::stream_moved);
-  if (options.json) {
-    Json document = json_document("coordinate_check");
-    document["exponent_width"] = size_width;
-    document["exponent_depth"] = size_depth;
-    document["moved_exponent_width"] = moved_width;
-    document["moved_exponent_depth"] = moved_depth;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const CoordinateRow& row = rows[i];
-      document["rows"].push_back({{"varied", i < widths ? "width" : "layers"},
+Json to_json(const train::CoordinateCheck& check) {
+  Json document = json_document("coordinate_check");
+  document["exponent_width"] = check.exponents.size_width;
+  document["exponent_depth"] = check.exponents.size_depth;
+  document["moved_exponent_width"] = check.exponents.moved_width;
+  document["moved_exponent_depth"] = check.exponents.moved_depth;
+  const auto add = [&](const char* varied, const std::vector<train::CoordinateRow>& rows) {
+    for (const train::CoordinateRow& row : rows) {
+      document["rows"].push_back({{"varied", varied},
                                   {"layers", row.layers},
                                   {"width", row.width},
                                   {"stream_rms", row.stream_rms},
                                   {"stream_moved", row.stream_moved}});
     }
-    print_json(session, document);
-    return;
-  }
+  };
+  add("width", check.by_width);
+  add("layers", check.by_depth);
+  return document;
+}
+
+void print_text(Session& session, const train::CoordinateCheck& check, std::int64_t steps) {
   Table table({{"L x D"},
                {"rms of the last stream, start", Align::right},
-               {fmt::format("after {} steps", request.steps), Align::right},
+               {fmt::format("after {} steps", steps), Align::right},
                {"moved", Align::right}});
-  for (const CoordinateRow& row : rows) {
-    table.add_row({fmt::format("{} x {}", row.layers, row.width),
-                   fmt::format("{:.4f}", row.stream_rms.front()),
-                   fmt::format("{:.4f}", row.stream_rms.back()),
-                   fmt::format("{:.4f}", row.stream_moved.back())});
+  for (const auto* rows : {&check.by_width, &check.by_depth}) {
+    for (const train::CoordinateRow& row : *rows) {
+      table.add_row({fmt::format("{} x {}", row.layers, row.width),
+                     fmt::format("{:.4f}", row.stream_rms.front()),
+                     fmt::format("{:.4f}", row.stream_rms.back()),
+                     fmt::format("{:.4f}", row.stream_moved.back())});
+    }
   }
+  const train::CoordinateExponents& grows = check.exponents;
   session.out << session.terminal.accent("fathom train --coord-check") << "\n\n"
               << table.render(session.terminal)
               << fmt::format(
                      "\n  grows as width^{:.2f} and depth^{:.2f}, moves as width^{:.2f} and "
                      "depth^{:.2f}; 0 is flat\n",
-                     size_width, size_depth, moved_width, moved_depth);
+                     grows.size_width, grows.size_depth, grows.moved_width, grows.moved_depth);
+}
+
+void run_coordinate_check(const Options& options, Session& session) {
+  const train::RunSpec spec = train::read_run_spec(options.spec, options.settings);
+  const train::CoordinateRequest request{parse_whole_list(options.widths, "--widths"),
+                                         parse_whole_list(options.depths, "--depths"),
+                                         options.coordinate_steps};
+  const train::CoordinateCheck check = train::coordinate_check(spec, request);
+  options.json ? print_json(session, to_json(check)) : print_text(session, check, request.steps);
 }
 
 void run_train(const Options& options, Session& session) {
@@ -174,7 +151,7 @@ void run_train(const Options& options, Session& session) {
 
 void add_train_command(CommandTree& tree) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "train",
       {"Train one model from a spec file",
        "Trains the model that a TOML file describes on a prepared corpus (fathom data prepare) and "
@@ -191,8 +168,7 @@ void add_train_command(CommandTree& tree) {
   command.add_option("SPEC", options->spec, "TOML file with [data], [model] and [train]")
       ->required();
   command.add_option("--set", options->settings, "Override one value: table.key=value")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+      ->type_name("KEY=VALUE");
   command.add_option("--out", options->out, "Run directory (default runs/ID)")->type_name("DIR");
   command.add_flag("--resume", options->resume, "Go on from the checkpoint");
   command.add_flag("--coord-check", options->coordinate_check,
@@ -200,8 +176,8 @@ void add_train_command(CommandTree& tree) {
   command.add_option("--widths", options->widths, "Widths of --coord-check")->type_name("D,D");
   command.add_option("--depths", options->depths, "Depths of --coord-check")->type_name("L,L");
   command
-      .add_option("--coord-steps", options->coordinate_steps, "Steps of --coord-check (1 to 1000)")
-      ->check(CLI::Range(1, 1000))
+      .add_option("--coord-steps", options->coordinate_steps, "Steps of --coord-check (default 10)")
+      ->check(Range{1, 1000})
       ->type_name("N");
   command.add_flag("--json", options->json, "Print JSON");
 }

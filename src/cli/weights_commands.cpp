@@ -1,13 +1,11 @@
 // fathom eval, generate, export and import: what can be done with a trained model.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <thread>
-
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "core/error.h"
+#include "core/threads.h"
 #include "core/units.h"
 #include "data/token_set.h"
 #include "train/weights.h"
@@ -19,7 +17,7 @@ using namespace train;
 
 int thread_count(int asked) {
   if (asked < 0) throw ConfigError("--threads must not be negative");
-  return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return static_cast<int>(threads_or_all(static_cast<unsigned>(asked)));
 }
 
 data::Split parse_split(const std::string& name) {
@@ -27,13 +25,6 @@ data::Split parse_split(const std::string& name) {
     if (data::to_string(split) == name) return split;
   }
   throw ConfigError(fmt::format("--split '{}' is not known; train, valid or test", name));
-}
-
-const data::Tokenizer& tokenizer_of(const Weights& weights) {
-  if (!weights.tokenizer) {
-    throw DataError(fmt::format("no tokenizer for this model: {}", weights.tokenizer_note));
-  }
-  return *weights.tokenizer;
 }
 
 struct EvalOptions {
@@ -58,7 +49,7 @@ void run_eval(Session& session, const EvalOptions& o) {
     print_json(session, document);
     return;
   }
-  session.out << fmt::format("{} of {}: {:.4f} nats a token, {:.4f} bits a byte ({} tokens)\n",
+  session.out << fmt::format("{} of {}: {:.4f} nats per token, {:.4f} bits per byte ({} tokens)\n",
                              o.split, o.corpus, result.loss, result.bits_per_byte,
                              format_whole(static_cast<std::int64_t>(result.tokens)));
 }
@@ -72,17 +63,11 @@ struct GenerateOptions {
 
 void run_generate(Session& session, GenerateOptions o) {
   const Weights weights = load_weights(o.model);
-  const data::Tokenizer& tokenizer = tokenizer_of(weights);
   o.generation.threads = thread_count(o.threads);
-  std::vector<data::TokenId> prompt = tokenizer.encode(o.prompt);
-  if (prompt.empty()) prompt.push_back(tokenizer.end_of_document());
   std::string text;
-  generate(weights, prompt, o.generation, [&](data::TokenId id) {
-    if (static_cast<std::uint64_t>(id) >= tokenizer.vocabulary()) return;  // padding rows
-    text += tokenizer.bytes_of(id);
-    if (o.json) return;
-    if (text.size() == tokenizer.bytes_of(id).size()) session.out << o.prompt;
-    session.out << tokenizer.bytes_of(id) << std::flush;
+  generate_text(weights, o.prompt, o.generation, [&](std::string_view bytes) {
+    if (!o.json) session.out << (text.empty() ? o.prompt : "") << bytes << std::flush;
+    text += bytes;
   });
   if (!o.json) {
     session.out << "\n";
@@ -101,20 +86,7 @@ struct ExportOptions {
 };
 
 void run_export(Session& session, const ExportOptions& o) {
-  const model::HfFormat format = model::parse_hf_format(o.format);
-  const Weights weights = load_weights(o.model);
-  model::export_hf(weights.spec, weights.parameters, format, o.output);
-  if (weights.tokenizer) {
-    // Fathom's own files lie apart: its tokenizer.json is not the one transformers knows.
-    const std::filesystem::path own = std::filesystem::path(o.output) / "fathom_tokenizer";
-    std::filesystem::create_directories(own);
-    weights.tokenizer->save(own);
-    if (std::filesystem::exists(own / "tokenizer.model")) {
-      std::filesystem::copy_file(own / "tokenizer.model",
-                                 std::filesystem::path(o.output) / "tokenizer.model",
-                                 std::filesystem::copy_options::overwrite_existing);
-    }
-  }
+  export_weights(load_weights(o.model), model::parse_hf_format(o.format), o.output);
   session.err << fmt::format("wrote {}\n", o.output);
 }
 
@@ -126,8 +98,7 @@ struct ImportOptions {
 void run_import(Session& session, const ImportOptions& o) {
   const Weights weights = load_weights(o.model);
   save_weights(weights, o.output);
-  std::int64_t parameters = 0;
-  for (const auto& [name, values] : weights.parameters) parameters += std::ssize(values);
+  const std::int64_t parameters = weights.parameter_count();
   if (o.json) {
     Json document = json_document("import");
     document["folder"] = o.output;
@@ -152,10 +123,11 @@ constexpr const char* kModelHelp = "A run's folder, an imported model, or a Hugg
 void add_eval_command(CommandTree& tree) {
   auto options = std::make_shared<EvalOptions>();
   EvalOptions& o = *options;
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "eval",
       {"Loss of a model on a prepared corpus",
-       "Reads evenly spread windows of a split and reports nats a token and bits a byte of text, "
+       "Reads evenly spread windows of a split and reports nats per token and bits per byte of "
+       "text, "
        "which compare across tokenizers.",
        {{"eval runs/small tokens/", "on the validation split"},
         {"eval ./llama tokens/ --split test --json", "a Hugging Face model, for a script"}}},
@@ -172,7 +144,7 @@ void add_eval_command(CommandTree& tree) {
 void add_generate_command(CommandTree& tree) {
   auto options = std::make_shared<GenerateOptions>();
   GenerateOptions& o = *options;
-  CLI::App& command =
+  Command& command =
       tree.add(tree.root(), "generate",
                {"Text from a model",
                 "",
@@ -198,7 +170,7 @@ void add_generate_command(CommandTree& tree) {
 void add_export_command(CommandTree& tree) {
   auto options = std::make_shared<ExportOptions>();
   ExportOptions& o = *options;
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "export",
       {"Write a model for Hugging Face transformers",
        "Writes config.json and model.safetensors (f32). Multipliers that the layout has no key for "
@@ -215,7 +187,7 @@ void add_export_command(CommandTree& tree) {
 void add_import_command(CommandTree& tree) {
   auto options = std::make_shared<ImportOptions>();
   ImportOptions& o = *options;
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "import",
       {"Take a Hugging Face model over",
        "Reads config.json and safetensors (whole or sharded) of GPT-2 and LLaMA models and a "

@@ -242,6 +242,12 @@ void validate(const RankSetting& s) {
   }
 }
 
+theory::SeparationBounds printed_bounds(const RankSetting& s) {
+  return theory::separation_bounds({static_cast<std::int64_t>(s.layers),
+                                    static_cast<std::int64_t>(s.width),
+                                    static_cast<std::int64_t>(s.heads)});
+}
+
 std::vector<mpz_class> structural_bounds(const RankSetting& s) {
   switch (s.family) {
     case Family::attention:

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "laws/budget.h"
+#include "laws/levine.h"
 
 namespace fathom::fits {
 namespace {
@@ -45,9 +46,10 @@ std::string law_sentence(const StudyFit& fit) {
   const double far = std::max(std::fabs(law.a_score), std::fabs(law.b_score));
   return fmt::format(
       "The width from which depth L pays is exp({:.3f} ± {:.3f} + ({:.4f} ± {:.4f})·L) from {} "
-      "crossings, {} the published 5.039 + 0.0555·L ({:+.1f} and {:+.1f} standard errors).",
+      "crossings, {} the published {} ({:+.1f} and {:+.1f} standard errors).",
       law.a, law.a_error, law.b, law.b_error, law.points.size(),
-      far < 2 ? "in agreement with" : "away from", law.a_score, law.b_score);
+      far < 2 ? "in agreement with" : "away from", laws::LevineFit{}.formula(), law.a_score,
+      law.b_score);
 }
 
 std::string joint_sentence(const StudyFit& fit) {

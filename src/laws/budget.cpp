@@ -33,6 +33,10 @@ double Budget::block_parameters_at(double layers) const {
   return block_coefficient_ * layers * width * width;
 }
 
+bool Budget::is_paper_count() const {
+  return !counts_embeddings() && block_coefficient_ == kPaperBlockCoefficient;
+}
+
 double Budget::parameters_of(double layers, double width) const {
   return block_coefficient_ * layers * width * width + embedding_rows_ * width;
 }

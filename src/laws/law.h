@@ -4,12 +4,14 @@
 // which penalties and bands follow. Each says where its data lie and how certain it is.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "core/interval.h"
 #include "laws/budget.h"
 
@@ -17,7 +19,9 @@ namespace fathom::laws {
 
 /// How a statement is known. `convention` is a habit or rule of thumb with no fit behind it.
 enum class Evidence { proved, fitted, extrapolated, convention };
-std::string to_string(Evidence evidence);
+constexpr auto enum_names(Evidence) {
+  return std::array{"proved", "fitted", "extrapolated", "convention"};
+}
 
 struct LawInfo {
   std::string name;              // "levine2020"

@@ -1,9 +1,9 @@
 // The inverse-depth law of Liu 2026 (arXiv 2602.05970), fitted to Chinchilla's points:
 //
-//   loss = 1.750 + 333.4 d^-0.977 + 1284 (100 L)^-1.20 + 8.49 (T/1e6)^-0.299
+//   loss = E + c_d d^-x_d + c_L (100 L)^-x_L + c_T (T/1e6)^-x_T
 //
-// Standard errors 0.083 on the width and 0.27 on the depth exponent: in Chinchilla's ladder depth
-// and width move together, so the depth exponent is poorly identified.
+// In Chinchilla's ladder depth and width move together, so the depth exponent is poorly identified:
+// its standard error is a fifth of its value. The numbers stand in liu.cpp.
 #pragma once
 
 #include "laws/law.h"

@@ -17,7 +17,7 @@ std::vector<ShapePoint> points_of(const std::function<bool(const CatalogueEntry&
     if (!wanted(entry)) continue;
     const double L = static_cast<double>(entry.shape.layers);
     const double D = static_cast<double>(entry.shape.width);
-    points.push_back({12 * L * D * D, L});
+    points.push_back({paper_parameters(L, D), L});
   }
   return points;
 }
@@ -79,9 +79,7 @@ Optimum PowerLaw::optimum(const Budget& budget) const {
 std::shared_ptr<const PowerLaw> chinchilla_ladder() {
   static const auto law =
       make_law({"chinchilla", "Chinchilla's ladder", "arXiv 2203.15556", "", true, {}, ""},
-               points_of([](const CatalogueEntry& entry) {
-                 return entry.name.starts_with("Chinchilla sweep");
-               }));
+               points_of([](const CatalogueEntry& entry) { return entry.chinchilla_sweep(); }));
   return law;
 }
 

@@ -244,6 +244,16 @@ std::int64_t Transformer::parameter_count() const {
   return count;
 }
 
+std::int64_t Transformer::non_embedding_count() const {
+  std::int64_t count = 0;
+  for (const Parameter& parameter : parameters) {
+    const bool embedding = parameter.role == Role::token_table ||
+                           parameter.role == Role::position_table || parameter.role == Role::head;
+    if (!embedding) count += plan.tensor(parameter.id).size();
+  }
+  return count;
+}
+
 std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
                                                      const BuildOptions& options) {
   validate(spec);

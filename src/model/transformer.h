@@ -56,6 +56,9 @@ struct Transformer {
 
   std::int64_t rows() const { return options.batch * spec.context; }
   std::int64_t parameter_count() const;
+  /// Without the token table, the positions and an untied head, as ParameterCount::non_embedding()
+  /// of the shape room counts a shape.
+  std::int64_t non_embedding_count() const;
 };
 
 /// Validates the spec and builds the finished plan. The result does not move: executors point at

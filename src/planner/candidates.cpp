@@ -35,6 +35,7 @@ Candidate price(const Shape& shape, const PricingContext& context, double tolera
   // it is taken on the surface.
   candidate.penalty = surface.penalty(L);
   candidate.step_seconds = model_step_time(shape, context.hardware, context.step_tokens).total();
+  candidate.tokens_per_second = static_cast<double>(context.step_tokens) / candidate.step_seconds;
   candidate.decode_seconds =
       model_decode_time(shape, context.hardware, static_cast<double>(shape.context) / 2).total();
 

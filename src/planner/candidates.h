@@ -8,6 +8,7 @@
 #include "shape/hardware.h"
 #include "shape/rounding.h"
 #include "shape/shape.h"
+#include "shape/timing.h"
 
 namespace fathom::planner {
 
@@ -19,12 +20,13 @@ struct Candidate {
   double decode_seconds = 0;         // modelled, one token after half a context
   double tokens_to_equal_loss = 0;   // infinite when the shape cannot reach the target
   double seconds_to_equal_loss = 0;  // modelled, one device
+  double tokens_per_second = 0;      // modelled, one device
 };
 
 struct PricingContext {
   laws::LossSurface surface;
   Hardware hardware;
-  std::int64_t step_tokens = 65536;
+  std::int64_t step_tokens = kDefaultStepTokens;
 };
 
 /// Prices one shape. The target of "equal loss" is the best loss on the surface, allowed

@@ -33,19 +33,16 @@ Statement law_statement(const Plan& plan) {
 }
 
 Statement band_statement(const Plan& plan) {
-  const Interval& data = plan.loss_law.parameters;
-  const double size = plan.budget.block_parameters_at(plan.best_layers);
-  const laws::Evidence evidence =
-      size >= data.low && size <= data.high ? laws::Evidence::fitted : laws::Evidence::extrapolated;
   const PenaltyPoint& shallow = plan.curve.front();
   const PenaltyPoint& deep = plan.curve.back();
-  return {evidence,
-          fmt::format(
-              "between {:.0f} and {:.0f} layers the loss stays within {:.2g} % of the best; "
-              "{:.0f} layers cost {}, {:.0f} cost {} ({}, {} tokens)",
-              std::ceil(plan.band.low), std::floor(plan.band.high), 100 * plan.request.tolerance,
-              shallow.layers, format_percent(shallow.penalty, 1), deep.layers,
-              format_percent(deep.penalty, 1), plan.loss_law.title, format_count(plan.tokens))};
+  const WholeDepths band = whole_depths(plan.band);
+  return {
+      plan.loss_law_evidence,
+      fmt::format("between {} and {} layers the loss stays within {:.2g} % of the best; "
+                  "{:.0f} layers cost {}, {:.0f} cost {} ({}, {} tokens)",
+                  band.low, band.high, 100 * plan.request.tolerance, shallow.layers,
+                  format_percent(shallow.penalty, 1), deep.layers, format_percent(deep.penalty, 1),
+                  plan.loss_law.title, format_count(plan.tokens))};
 }
 
 Statement regime_statement(const Plan& plan) {
@@ -87,8 +84,8 @@ void add_vocabulary_warning(Plan& plan) {
   const double layers = plan.budget.parameters() / (plan.budget.block_coefficient() * rank * rank);
   plan.warnings.push_back(fmt::format(
       "width {} exceeds the embedding rank {} (the vocabulary): the extra width adds nothing to "
-      "what "
-      "the first layer can tell apart (arXiv 2105.03928). At width {} the budget buys {} layers "
+      "what the first layer can tell apart (arXiv 2105.03928). At width {} the budget buys {} "
+      "layers "
       "(extrapolated).",
       shape.width, shape.vocab, shape.vocab, layers_text(layers)));
 }
@@ -110,7 +107,10 @@ void add_disagreement_warning(Plan& plan) {
       "{} layers lie outside the band of {}: it expects {} loss. The laws disagree here{}.",
       plan.recommendation.shape.layers, plan.loss_law.title,
       format_percent(plan.recommendation.penalty),
-      plan.budget.block_parameters_at(layers) > 3e9 ? "; above 3B all of them extrapolate" : ""));
+      plan.law_evidence == laws::Evidence::extrapolated &&
+              plan.loss_law_evidence == laws::Evidence::extrapolated
+          ? ", and both extrapolate"
+          : ""));
 }
 
 }  // namespace

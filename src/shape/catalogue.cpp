@@ -65,8 +65,12 @@ CatalogueEntry read_entry(const CsvTable& table, std::size_t row) {
 
 }  // namespace
 
+bool CatalogueEntry::chinchilla_sweep() const {
+  return name.starts_with("Chinchilla sweep");
+}
+
 bool CatalogueEntry::sweep_member() const {
-  return name.starts_with("Chinchilla sweep") || name.starts_with("Gemstone");
+  return chinchilla_sweep() || name.starts_with("Gemstone");
 }
 
 const std::vector<CatalogueEntry>& catalogue() {

@@ -23,6 +23,8 @@ struct CatalogueEntry {
   Shape shape;
 
   bool dense_decoder() const { return kind == "decoder"; }
+  /// One of the 50 models of Chinchilla's sweep (arXiv 2203.15556).
+  bool chinchilla_sweep() const;
   /// Part of a published sweep rather than a released model or recipe.
   bool sweep_member() const;
 };

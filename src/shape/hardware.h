@@ -23,6 +23,9 @@ struct Hardware {
   double copy_rate() const { return bandwidth * achievable_bandwidth; }
 };
 
+/// The profile that times are modelled for unless a user names another.
+inline constexpr const char* kDefaultHardware = "h200";
+
 /// A built-in name (any case) or the path of a TOML file. ConfigError names the choices when it is
 /// neither.
 Hardware find_hardware(const std::string& name_or_path);

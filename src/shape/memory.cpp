@@ -23,9 +23,9 @@ TrainingMemory count_training_memory(const Shape& shape, double tokens) {
   const double ends = 2 * 2 * D;  // embedding output and final norm output
 
   TrainingMemory memory;
-  memory.weights = 2 * parameters;
-  memory.gradients = 2 * parameters;
-  memory.optimizer = 12 * parameters;
+  memory.weights = kWeightBytes * parameters;
+  memory.gradients = kGradientBytes * parameters;
+  memory.optimizer = kOptimizerBytes * parameters;
   memory.activations = tokens * (L * layer + ends);
   memory.activations_recompute = tokens * (L * 2 * D + layer + ends);
   memory.logits = tokens * 4 * static_cast<double>(shape.vocab);

@@ -1,9 +1,9 @@
 // Bytes: training state, activations, logits, KV cache.
 //
 // Training state, mixed precision AdamW: bf16 weights 2 and gradients 2, fp32 master copy 4 and two
-// moments 8: 16 bytes a parameter. In fp32 throughout: 4 + 4 + 8 = 16 as well.
+// moments 8: 16 bytes per parameter. In fp32 throughout: 4 + 4 + 8 = 16 as well.
 //
-// Activations kept for the backward pass, bytes per token and layer at 2 bytes an element,
+// Activations kept for the backward pass, bytes per token and layer at 2 bytes per element,
 // attention without a stored T x T map and without dropout:
 //   residual in 2D, norm out 2D, q k v 2(HK + 2GK), attention out 2HK + 4H (statistics),
 //   residual in 2D, norm out 2D, feed-forward 4F plain (before and after the activation) or
@@ -16,6 +16,10 @@
 
 namespace fathom {
 
+inline constexpr double kWeightBytes = 2, kGradientBytes = 2, kOptimizerBytes = 12;
+inline constexpr double kTrainingBytesPerParameter =
+    kWeightBytes + kGradientBytes + kOptimizerBytes;
+
 struct TrainingMemory {
   double weights = 0;
   double gradients = 0;
@@ -23,10 +27,10 @@ struct TrainingMemory {
   double activations = 0;            // everything kept
   double activations_recompute = 0;  // full recomputation
   double logits = 0;                 // fp32, gradient written in place
-  double total() const { return weights + gradients + optimizer + activations + logits; }
-  double total_recompute() const {
-    return weights + gradients + optimizer + activations_recompute + logits;
-  }
+  /// Weights, gradients and optimiser state.
+  double state() const { return weights + gradients + optimizer; }
+  double total() const { return state() + activations + logits; }
+  double total_recompute() const { return state() + activations_recompute + logits; }
 };
 
 /// For a micro-batch of `tokens` tokens on one device, nothing sharded.

@@ -12,8 +12,7 @@ namespace fathom {
 namespace {
 
 constexpr double kOddHeadsCost = 0.03;
-constexpr double kSmallHeadCost = 0.1;    // per halving below the usual head size
-constexpr double kLargeHeadWidth = 1536;  // 128 from here on, 64 below: usual_head_size
+constexpr double kSmallHeadCost = 0.1;  // per halving below the usual head size
 
 /// Head sizes to try: the one asked for, or the usual one and its halves, each with what a smaller
 /// head than usual is held to cost.
@@ -25,7 +24,7 @@ struct HeadChoice {
 std::vector<HeadChoice> head_choices(double width, const ShapeRequest& base,
                                      const RoundingRules& rules) {
   if (rules.head_size > 0) return {{rules.head_size, 0}};
-  const std::int64_t usual = width >= kLargeHeadWidth ? 128 : 64;
+  const std::int64_t usual = full_head_size(width);
   // Smaller heads only buy finer widths where the usual ones would force large steps.
   const bool coarse =
       static_cast<double>(usual * rules.tensor_parallel * base.kv_group) > width / 4;

@@ -97,9 +97,14 @@ const Conventions& find_conventions(const std::string& name) {
 }
 
 std::int64_t usual_head_size(std::int64_t width) {
-  std::int64_t size = width >= 1536 ? 128 : 64;
+  std::int64_t size = full_head_size(static_cast<double>(width));
   while (size > 1 && width % size != 0) size /= 2;
   return size;
+}
+
+double feed_forward_ratio(const ShapeRequest& request) {
+  if (request.ffn_ratio > 0) return request.ffn_ratio;
+  return request.gated ? 8.0 / 3 : 4.0;
 }
 
 std::int64_t feed_forward_width(const ShapeRequest& request, std::int64_t divisor) {
@@ -107,10 +112,10 @@ std::int64_t feed_forward_width(const ShapeRequest& request, std::int64_t diviso
   if (request.ffn_ratio == 0 && !request.gated && 4 * request.width % divisor == 0) {
     return 4 * request.width;
   }
-  const double ratio = request.ffn_ratio > 0 ? request.ffn_ratio : request.gated ? 8.0 / 3 : 4.0;
   const std::int64_t unit =
       std::lcm(request.width >= 1024 ? std::int64_t{128} : std::int64_t{64}, divisor);
-  const double units = ratio * static_cast<double>(request.width) / static_cast<double>(unit);
+  const double units =
+      feed_forward_ratio(request) * static_cast<double>(request.width) / static_cast<double>(unit);
   return std::max<std::int64_t>(1, std::llround(units)) * unit;
 }
 
@@ -143,8 +148,8 @@ Shape complete(const ShapeRequest& request) {
   shape.kv_heads = request.kv_heads > 0 ? request.kv_heads : shape.heads / request.kv_group;
   shape.ffn_matrices = request.gated ? 3 : 2;
   shape.ffn = feed_forward_width(request);
-  shape.vocab = request.vocab > 0 ? request.vocab : 50304;
-  shape.context = request.context > 0 ? request.context : 2048;
+  shape.vocab = request.vocab > 0 ? request.vocab : kDefaultVocab;
+  shape.context = request.context > 0 ? request.context : kDefaultContext;
   shape.tied = request.tied;
   shape.conventions = find_conventions(!request.conventions.empty() ? request.conventions
                                        : request.gated              ? "llama"

@@ -51,6 +51,9 @@ struct Shape {
   std::int64_t kv_width() const { return kv_heads * head_size; }
 };
 
+inline constexpr std::int64_t kDefaultVocab = 50304;
+inline constexpr std::int64_t kDefaultContext = 2048;
+
 /// What a user says; zero means "not said" and is filled by complete().
 struct ShapeRequest {
   std::int64_t layers = 0;
@@ -69,15 +72,23 @@ struct ShapeRequest {
 };
 
 /// Fills what was not said: heads from the usual head size, F = 4D or 8D/3 rounded to a friendly
-/// multiple (so that a block has about 12 D^2 parameters either way), V = 50304, T = 2048.
+/// multiple (so that a block has about 12 D^2 parameters either way), V and T from the defaults.
 Shape complete(const ShapeRequest& request);
 
 /// ConfigError in one line unless the shape is possible and its counts fit 63 bits.
 void validate(const Shape& shape);
 
-/// The largest usual head size that divides the width: 128 from width 1536 on, 64 below (what
-/// published models do), else the next smaller power of two that divides.
+/// What published models do: heads of 128 from this width on, of 64 below it.
+inline constexpr std::int64_t kLargeHeadWidth = 1536;
+constexpr std::int64_t full_head_size(double width) {
+  return width >= static_cast<double>(kLargeHeadWidth) ? 128 : 64;
+}
+
+/// full_head_size, or the next smaller power of two that divides the width.
 std::int64_t usual_head_size(std::int64_t width);
+
+/// F / D of a request: its own, or 4 plain and 8/3 gated.
+double feed_forward_ratio(const ShapeRequest& request);
 
 /// F for a width: the request's own, or its ratio rounded to a multiple of 128 (64 below width
 /// 1024) and of `divisor`; plain 4D stays exact.

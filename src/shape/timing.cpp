@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "shape/flops.h"
 #include "shape/memory.h"
 #include "shape/parameters.h"
 
@@ -101,7 +102,7 @@ StepTime model_step_time(const Shape& shape, const Hardware& hardware, std::int6
   time.matmul_efficiency = (L * layer.ideal_seconds + head.ideal_seconds) / time.matmul;
 
   // Forward 4 H K per position seen, backward 2.5 times that (scores recomputed).
-  const double seen = (static_cast<double>(shape.context) + 1) / 2;
+  const double seen = mean_positions_seen(static_cast<double>(shape.context));
   const double attention = 3.5 * 4 * L * static_cast<double>(shape.attention_width()) * seen * M;
   const double head_share = std::min(1.0, static_cast<double>(shape.head_size) / kFullHeadSize);
   time.attention = attention / (hardware.matmul_rate() * kAttentionShare * head_share);
@@ -132,7 +133,9 @@ DecodeTime model_decode_time(const Shape& shape, const Hardware& hardware, doubl
 }
 
 double latency_crossover_width(const Hardware& hardware) {
-  return std::sqrt(hardware.decode_layer_fixed_seconds * hardware.copy_rate() / (12 * 2));
+  const double layer_bytes_over_width_squared = 2 * static_cast<double>(kPaperBlockCoefficient);
+  return std::sqrt(hardware.decode_layer_fixed_seconds * hardware.copy_rate() /
+                   layer_bytes_over_width_squared);
 }
 
 }  // namespace fathom

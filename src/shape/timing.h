@@ -23,6 +23,9 @@ struct TileEfficiency {
 };
 TileEfficiency tile_efficiency(std::int64_t m, std::int64_t n, int multiprocessors);
 
+/// Tokens per step and device that times are modelled for unless a user says otherwise.
+inline constexpr std::int64_t kDefaultStepTokens = 65536;
+
 struct StepTime {
   double matmul = 0;
   double attention = 0;

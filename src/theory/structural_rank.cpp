@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "core/error.h"
+#include "theory/log3.h"
 #include "theory/log_binomial.h"
 
 namespace fathom::theory {
@@ -14,7 +15,6 @@ namespace {
 
 constexpr double kMaxExactDigits = 60;
 constexpr double kMaxPartitions = 5e7;
-const double kLn3 = std::log(3.0);
 
 /// Weyl's formula: dim S_mu(C^d) = prod_{i<j} (mu_i - mu_j + j - i) / (j - i).
 mpz_class irreducible_dimension(const std::vector<std::int64_t>& rows, std::int64_t width) {
@@ -109,6 +109,10 @@ std::int64_t gram_degree(std::int64_t layers) {
   return (power - 1) / 2;
 }
 
+double real_gram_degree(double layers) {
+  return (std::pow(3.0, layers) - 1) / 2;
+}
+
 std::vector<DegreeBlock> degree_blocks(const GramSetting& setting) {
   if (setting.width < 1 || setting.positions_a < 1 || setting.positions_b < 1) {
     throw ConfigError("width and the positions on each side must be at least 1");
@@ -143,7 +147,7 @@ mpz_class structural_rank(const GramSetting& setting) {
 SaturatedRank saturated_structural_rank(std::int64_t layers, std::int64_t width) {
   const double d = static_cast<double>(width);
   const double D = d * (d + 1) / 2;
-  const double C = (std::pow(3.0, static_cast<double>(layers)) - 1) / 2;
+  const double C = real_gram_degree(static_cast<double>(layers));
   const auto log_b = [&](double k) { return log_binomial(k, D - 1); };
   const auto log_a = [&](double j) { return std::log(d) + log_binomial(j, D - 1); };
 

@@ -99,19 +99,6 @@ class DivergenceWatch {
   double first_ = 0, mean_ = 0;
 };
 
-std::int64_t non_embedding(const model::Transformer& model) {
-  std::int64_t count = 0;
-  for (const model::Parameter& parameter : model.parameters) {
-    const model::Role role = parameter.role;
-    if (role == model::Role::token_table || role == model::Role::position_table ||
-        role == model::Role::head) {
-      continue;
-    }
-    count += model.plan.tensor(parameter.id).size();
-  }
-  return count;
-}
-
 class Run {
  public:
   Run(const RunSpec& spec, const data::TokenSet& tokens, const RunOptions& options)
@@ -128,7 +115,7 @@ class Run {
     record_.heads = spec.model.heads;
     record_.seed = spec.seed;
     record_.parameters = trainer_.model().parameter_count();
-    record_.non_embedding = non_embedding(trainer_.model());
+    record_.non_embedding = trainer_.model().non_embedding_count();
     record_.best_loss = INFINITY;
     flops_ = training_flops(trainer_.model().plan) * static_cast<double>(spec.accumulation);
   }
