@@ -1,8 +1,13 @@
 # fathom_room(NAME USES room... LINKS library...)
 #
 # A room is one folder of src/ and one static library, fathom_NAME. USES is the complete list of
-# rooms whose headers it may include; the rule is written to rooms.txt in the build folder and
-# tests/architecture_test.cpp holds every #include of the tree against it.
+# rooms whose headers it may include.
+#
+# fathom_part(PATTERN USES folder...)     files inside a room and the folders of it they may include
+# fathom_users(FOLDER USES room...)       code outside src/ and the rooms it may include
+#
+# The rules are written to rooms.txt in the build folder, and tests/architecture holds every #include
+# of the tree against them.
 set_property(GLOBAL PROPERTY FATHOM_ROOM_RULES "")
 
 function(fathom_room name)
@@ -16,6 +21,20 @@ function(fathom_room name)
   target_link_libraries(fathom_${name} PUBLIC ${ROOM_LINKS})
   string(JOIN " " used_rooms ${ROOM_USES})
   set_property(GLOBAL APPEND PROPERTY FATHOM_ROOM_RULES "${name}: ${used_rooms}")
+endfunction()
+
+function(fathom_rule kind name)
+  cmake_parse_arguments(RULE "" "" "USES" ${ARGN})
+  string(JOIN " " used ${RULE_USES})
+  set_property(GLOBAL APPEND PROPERTY FATHOM_ROOM_RULES "${kind} ${name}: ${used}")
+endfunction()
+
+function(fathom_part pattern)
+  fathom_rule(part ${pattern} ${ARGN})
+endfunction()
+
+function(fathom_users folder)
+  fathom_rule(users ${folder} ${ARGN})
 endfunction()
 
 function(fathom_write_room_rules)
