@@ -41,7 +41,7 @@ struct Options {
 
 RankRequest make_request(const Options& options) {
   RankRequest request;
-  request.family = parse_family(options.family);
+  request.family = parse_enum<Family>(options.family, "--family");
   request.layers = options.layers;
   request.width = options.width;
   request.heads = options.heads;
@@ -58,14 +58,14 @@ RankRequest make_request(const Options& options) {
   request.residual = options.residual;
   request.embedding_rank = options.embedding_rank;
   request.inputs = options.inputs;
-  request.pooling = options.pooling == "mirror" ? Pooling::mirror : Pooling::contiguous;
+  request.pooling = parse_enum<Pooling>(options.pooling, "--pooling");
   return request;
 }
 
 std::string title(const RankSetting& s) {
   if (s.family == Family::conv) {
     return fmt::format("convolutional circuit, {} channels, inputs of dimension {}, {} pooling",
-                       s.width, s.inputs, s.pooling == Pooling::mirror ? "mirror" : "contiguous");
+                       s.width, s.inputs, name_of(s.pooling));
   }
   if (s.family == Family::recurrent) {
     return fmt::format("recurrent circuit, depth {}, {} channels, inputs of dimension {}", s.layers,
@@ -253,7 +253,7 @@ void add_rank_command(CommandTree& tree) {
                     .add_option("--family", options->family,
                                 "Network; conv and recurrent are arithmetic circuits")
                     ->type_name("NAME"),
-                {"attention", "conv", "recurrent"});
+                list_names<Family>());
   command
       .add_option("--input-dimension", options->inputs,
                   "Circuits: dimension M of the inputs (default the channels)")
@@ -261,7 +261,7 @@ void add_rank_command(CommandTree& tree) {
   tree.restrict(
       command.add_option("--pooling", options->pooling, "conv: which nodes are pooled first")
           ->type_name("NAME"),
-      {"contiguous", "mirror"});
+      list_names<Pooling>());
   add_rank_work_options(tree, command, options->work);
   command.add_flag("--json", options->json, "Print JSON");
   add_rank_table_command(tree, command);

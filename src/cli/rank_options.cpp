@@ -14,7 +14,7 @@ void add_rank_work_options(CommandTree& tree, Command& command, RankWorkOptions&
                       "How values are computed: gram is fast but for bidirectional attention "
                       "only, direct is the definition")
           ->type_name("NAME"),
-      {"auto", "gram", "direct"});
+      list_names<exact::Method>());
   command.add_flag("--whole", options.whole, "Eliminate one whole matrix, not degree by degree");
   command
       .add_option("--max-grid", options.max_grid,
@@ -38,8 +38,7 @@ exact::RankOptions to_rank_options(const RankWorkOptions& options) {
   result.max_side = options.max_grid;
   result.split = !options.whole;
   result.threads = threads_or_all(static_cast<unsigned>(options.threads));
-  if (options.method == "gram") result.method = exact::Method::gram;
-  if (options.method == "direct") result.method = exact::Method::direct;
+  result.method = parse_enum<exact::Method>(options.method, "--method");
   if (!options.memory.empty()) result.memory_bytes = parse_bytes(options.memory, "--memory");
   return result;
 }

@@ -12,7 +12,7 @@ namespace fathom {
 
 /// Flags about the computation rather than the network.
 struct RankWorkOptions {
-  std::string method = "auto";
+  std::string method = name_of(exact::Method::automatic);
   std::string memory;
   std::uint64_t seed = 1;
   std::size_t primes = 2;

@@ -64,7 +64,7 @@ Json spec_json(const fs::path& directory, const Study& study) {
   const data::TokenSet tokens(study.tokens());
   Json counts;
   for (const data::Split split : data::kSplits) {
-    counts[to_string(split)] = tokens.file(split).info().count;
+    counts[name_of(split)] = tokens.file(split).info().count;
   }
   spec["tokenizer"] = {{"kind", tokens.tokenizer().kind()},
                        {"vocabulary", tokens.tokenizer().vocabulary()},

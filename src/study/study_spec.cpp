@@ -25,7 +25,8 @@ CorpusChoice read_corpus(TomlReader table) {
   if (corpus.path == "-") table.fail("path", "cannot be a stream: a study reads it again");
   corpus.valid_from = table.text("valid_from", "");
   corpus.test_from = table.text("test_from", "");
-  corpus.documents.kind = data::parse_document_kind(table.text("documents", "auto"));
+  corpus.documents.kind =
+      parse_enum<data::DocumentKind>(table.text("documents", "auto"), "document rule");
   corpus.split.valid = corpus.valid_from.empty() ? table.number("valid", 0.05) : 0;
   corpus.split.test = corpus.test_from.empty() ? table.number("test", 0.05) : 0;
   check(corpus.split);

@@ -191,7 +191,7 @@ void ensure_tokens(const fs::path& directory, const CorpusChoice& corpus,
   std::vector<CorpusFile> files = list_corpus(corpus);
   for (CorpusFile& file : files) file.hash = hash_file(file.path);
   const data::PrepareReport report = prepare(request, progress);
-  if (report.splits[static_cast<std::size_t>(data::Split::valid)].count == 0) {
+  if (report.splits[data::Split::valid].count == 0) {
     fs::remove_all(aside, error);
     throw DataError(fmt::format(
         "{}: no document fell into the held-out split; set corpus.documents to paragraphs or "
