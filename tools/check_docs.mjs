@@ -82,7 +82,7 @@ function namedPaths(line) {
   return [...line.matchAll(/`([^`\s]+)`/g)]
     .map((match) => match[1].replace(/[.,:;]$/, "").replace(/:\d+(-\d+)?$/, ""))
     .filter((path) => folders.includes(path.split("/")[0]) && path.includes("/"))
-    .filter((path) => !/[*{}<>$"'()|]|\b[A-Z]{2,}\b|…/.test(path));
+    .filter((path) => !/[*{}<>$"'()|…]|NAME|ROOM|DIR|LAW/.test(path));
 }
 
 const files = process.argv.length > 2 ? process.argv.slice(2) : allFiles();
