@@ -91,12 +91,12 @@ void print_bounds_table(Session& session, const SeparationBounds& bounds) {
                  bounds.structural.exact && bounds.structural.log3 < 45
                      ? bounds.structural.exact->get_str()
                      : format_power(3, bounds.structural.log3),
-                 "proved, at least d positions a side"});
+                 "proved, at least d positions per side"});
   session.out << table.render(session.terminal);
 }
 
 void print_matches(Session& session, const std::vector<MatchingWidth>& matches) {
-  session.out << "\nWidth a shallower network needs at the least (Corollary 1)\n";
+  session.out << "\nLeast width of a shallower network (Corollary 1)\n";
   Table table({{"layers", Align::right},
                {"printed bound", Align::right},
                {"multiset reading", Align::right},
@@ -153,7 +153,7 @@ void add_bounds_command(CommandTree& tree) {
        {{"bounds --layers 6 --width 1000 --heads 16 --match-depth 2,3",
          "how wide must 2 or 3 layers be to match 6?"},
         {"bounds --layers 96 --width 12288 --heads 96", "GPT-3"},
-        {"bounds --layers 7 --width 8 --json", "a place where two bounds conflict"}}},
+        {"bounds --layers 7 --width 8 --json", "where two bounds conflict"}}},
       [options](Session& session) {
         std::vector<std::int64_t> depths;
         if (!options->match_depths.empty()) {
@@ -168,7 +168,7 @@ void add_bounds_command(CommandTree& tree) {
       ->type_name("H");
   command
       .add_option("--match-depth", options->match_depths,
-                  "Shallower depths, separated by commas: the width each would need")
+                  "Shallower depths, e.g. 2,3: the width each would need")
       ->type_name("L,L");
   command.add_flag("--json", options->json, "Print JSON");
 }

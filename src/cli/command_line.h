@@ -14,6 +14,10 @@
 
 namespace fathom {
 
+/// For help and man pages; core/error.h has the types behind them.
+inline constexpr const char* kExitCodes =
+    "0 success, 2 bad request, 3 bad data, 4 device missing or failed, 70 bug, 130 stopped";
+
 /// Where a command writes: results to out, talk to err.
 struct Session {
   std::ostream& out;

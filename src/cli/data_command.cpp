@@ -4,6 +4,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/threads.h"
 #include "core/units.h"
@@ -77,7 +78,7 @@ std::string splits_table(const Session& session, const BySplit<TokenFileInfo>& s
   for (const Split split : kSplits) {
     const TokenFileInfo& info = splits[split];
     table.add_row({to_string(split), format_whole(static_cast<std::int64_t>(info.documents)),
-                   format_bytes(static_cast<double>(info.text_bytes)),
+                   format_bytes(as_double(info.text_bytes)),
                    format_whole(static_cast<std::int64_t>(info.count)),
                    info.count > 0 ? fmt::format("{:.3f}", bytes_per_token(info)) : "-",
                    info.content.hex().substr(0, 12)});
@@ -107,13 +108,11 @@ void run_prepare(Session& session, const PrepareOptions& options) {
     report = prepare(request, [&](const std::string& stage, double fraction, std::uint64_t bytes) {
       if (stage != shown) line.clear();  // a new stage is drawn at once
       shown = stage;
-      line.update(bytes > 0 ? stage + "  " + format_bytes(static_cast<double>(bytes)) : stage,
-                  fraction);
+      line.update(bytes > 0 ? stage + "  " + format_bytes(as_double(bytes)) : stage, fraction);
     });
   }
   double text_bytes = 0;
-  for (const TokenFileInfo& info : report.splits)
-    text_bytes += static_cast<double>(info.text_bytes);
+  for (const TokenFileInfo& info : report.splits) text_bytes += as_double(info.text_bytes);
   const double speed = text_bytes / std::max(report.seconds_encode, 1e-9);
   mention_empty_splits(session, request.split, report);
   if (options.json) {
@@ -233,14 +232,14 @@ void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& op
   command.add_option("-o,--output", options.output, "The folder to write")
       ->required()
       ->type_name("DIR");
-  tree.restrict(
-      command.add_option("--tokenizer", options.tokenizer, "How to cut text (default bpe)"),
-      tokenizer_kinds());
-  command.add_option("--vocab", options.vocabulary, "Pieces of a bpe tokenizer (default 2000)")
+  tree.restrict(command.add_option("--tokenizer", options.tokenizer,
+                                   "How to split text into tokens (default bpe)"),
+                tokenizer_kinds());
+  command.add_option("--vocab", options.vocabulary, "Vocabulary of a bpe tokenizer (default 2000)")
       ->type_name("N");
   command
       .add_option("--tokenizer-sample", options.sample,
-                  "Bytes of training text that bpe learns from, at most (default 32M)")
+                  "Most bytes of training text that bpe learns from (default 32M)")
       ->type_name("N");
   command
       .add_option("--tokenizer-from", options.tokenizer_from,
@@ -262,8 +261,7 @@ void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& op
       ->type_name("CORPUS");
   command.add_option("--test-from", options.test_from, "Take test text from here instead")
       ->type_name("CORPUS");
-  command.add_option("--seed", options.seed, "Another split of the same documents (default 0)")
-      ->type_name("N");
+  command.add_option("--seed", options.seed, "Seed of the split (default 0)")->type_name("N");
   command.add_option("--threads", options.threads, "Encoding threads (default all cores)")
       ->type_name("N");
   command.add_flag("--json", options.json, "Print JSON");
@@ -277,10 +275,10 @@ void add_prepare(CommandTree& tree, Command& parent) {
        "Reads plain text, .xz or .zst (recognised by content), splits it by document into train, "
        "valid and test, and writes memory-mapped token files. Inputs may be larger than memory. "
        "The same text and options give the same files on any machine.",
-       {{"data prepare sotu -o tokens/", "the default corpus, bpe with 2000 pieces"},
+       {{"data prepare sotu -o tokens/", "the default corpus, bpe with a vocabulary of 2000"},
         {"data prepare wiki.txt.zst -o tokens/ --vocab 8K --valid 1% --test 1%",
          "a packed file, articles split at '= Title =' lines"},
-        {"data prepare books/ -o tokens/ --tokenizer bytes", "a folder, one document a file"},
+        {"data prepare books/ -o tokens/ --tokenizer bytes", "a folder, one document per file"},
         {"data prepare - -o tokens/ --document-separator '<|end|>' < dump.txt",
          "a stream, documents ended by a line"}}},
       [options](Session& session) { run_prepare(session, *options); });
@@ -313,7 +311,7 @@ void add_sample(CommandTree& tree, Command& parent) {
   command.add_option("DIR", options->folder, "A folder made by 'fathom data prepare'")->required();
   tree.restrict(command.add_option("--split", options->split, "Which split (default train)"),
                 list_names<Split>());
-  command.add_option("--tokens", options->tokens, "Tokens a window (default 64)")
+  command.add_option("--tokens", options->tokens, "Tokens per window (default 64)")
       ->type_name("N")
       ->check(Range{1, 1 << 20});
   command.add_option("--count", options->count, "Windows (default 3)")

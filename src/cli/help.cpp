@@ -94,9 +94,7 @@ std::string render_help(const Command& command, const Terminal& terminal) {
     text += "\n" + terminal.bold(group + ":") + "\n" + definition_list(entries, terminal);
   }
   if (command.parent() == nullptr) {
-    text +=
-        "\nSee 'fathom COMMAND --help' for each. Exit codes: 0 done, 2 wrong request, "
-        "3 bad data, 4 no device, 70 bug.\n";
+    text += fmt::format("\nSee 'fathom COMMAND --help' for each. Exit codes: {}.\n", kExitCodes);
   }
   return terminal.plain(text);
 }

@@ -71,7 +71,7 @@ std::string render_man_page(const Command& command) {
   for (const Option* option : command.options()) {
     page += fmt::format(".TP\n.B {}\n{}\n", roff(option->label()), roff(option->meaning()));
   }
-  page += ".SH EXIT STATUS\n0 done, 2 wrong request, 3 bad data, 4 no device, 70 a bug.\n";
+  page += fmt::format(".SH EXIT STATUS\n{}.\n", kExitCodes);
   return page;
 }
 

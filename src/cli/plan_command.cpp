@@ -4,6 +4,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/plan_report.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/units.h"
@@ -57,9 +58,9 @@ PlanRequest make_request(const Options& options) {
   if (!options.context.empty()) request.base.context = parse_whole(options.context, "--context");
   request.rules = {options.width_multiple, options.head_size, options.max_depth,
                    options.tensor_parallel, options.pipeline_parallel};
-  require_not_negative(static_cast<double>(options.width_multiple), "--width-multiple");
-  require_not_negative(static_cast<double>(options.head_size), "--head-size");
-  require_not_negative(static_cast<double>(options.max_depth), "--max-depth");
+  require_not_negative(as_double(options.width_multiple), "--width-multiple");
+  require_not_negative(as_double(options.head_size), "--head-size");
+  require_not_negative(as_double(options.max_depth), "--max-depth");
   require_not_negative(options.ffn_ratio, "--ffn-ratio");
   return request;
 }
@@ -182,13 +183,12 @@ void add_plan_command(CommandTree& tree) {
   Command& command = tree.add(
       tree.root(), "plan",
       {"A shape for a budget: layers, width, heads, and the evidence",
-       "Recommends a shape for a number of parameters or FLOPs, shows the band of depths that are "
-       "as "
-       "good and what leaving it costs, sets all published laws side by side, and names published "
+       "Recommends a shape for a number of parameters or FLOPs. Shows the band of depths that are "
+       "equally good and the cost of leaving it, all published laws side by side, and published "
        "neighbours. Every statement is marked proved, fitted, extrapolated or convention.",
        {{"plan 1.3B", "the shape for 1.3 billion parameters"},
         {"plan 350M --objective decode-latency --hardware rtx4090",
-         "the fastest to decode that is as good"},
+         "the fastest to decode among equally good shapes"},
         {"plan --flops 1e22 --total", "what 1e22 training FLOPs buy, embeddings counted"},
         {"plan 7B --tensor-parallel 8 --pipeline-parallel 4 --kv-group 4",
          "divisible over 32 GPUs, grouped heads"},

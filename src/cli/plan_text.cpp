@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/plan_report.h"
+#include "core/counts.h"
 #include "core/units.h"
 #include "terminal/chart.h"
 #include "terminal/table.h"
@@ -69,7 +70,7 @@ void print_picture(Session& session, const Plan& plan) {
   chart.shade_low = plan.band.low;
   chart.shade_high = plan.band.high;
   chart.width = std::min<std::size_t>(72, session.terminal.width - 16);
-  chart.markers.push_back({static_cast<double>(plan.recommendation.shape.layers), "▲ this plan"});
+  chart.markers.push_back({as_double(plan.recommendation.shape.layers), "▲ this plan"});
   session.out << session.terminal.plain(fmt::format(
       "\n  Loss penalty against depth at equal parameters ({}; heavy axis: within {:.2g} %)\n",
       plan.loss_law.title, 100 * plan.request.tolerance));
@@ -143,10 +144,9 @@ void print_neighbours(Session& session, const Plan& plan) {
   for (const CatalogueEntry* entry : plan.neighbours) {
     const Shape& shape = entry->shape;
     table.add_row({entry->name, depth_by_width(shape),
-                   format_count(static_cast<double>(count_parameters(shape).non_embedding())),
+                   format_count(as_double(count_parameters(shape).non_embedding())),
                    std::to_string(shape.heads),
-                   fmt::format("{:.0f}", static_cast<double>(shape.width) /
-                                             static_cast<double>(shape.layers))});
+                   fmt::format("{:.0f}", as_double(shape.width) / as_double(shape.layers))});
   }
   session.out << table.render(session.terminal);
 }

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/rank_options.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -162,7 +163,7 @@ void run_all_balanced(Session& session, const Options& options) {
   TableProgress progress;
   progress.finished = [&](std::size_t, const RankResult&, std::size_t done, std::size_t total) {
     line.update(fmt::format("{} of {} partitions", done, total),
-                static_cast<double>(done) / static_cast<double>(total));
+                as_double(done) / as_double(total));
   };
   const std::vector<RankResult> results = compute_ranks(settings, work, nullptr, progress);
   line.clear();
@@ -200,8 +201,7 @@ void add_rank_command(CommandTree& tree) {
        "Computes, over prime fields, how strongly a network can couple two sets of input "
        "positions: the separation rank that arXiv 2006.12467 bounds. The answer is 'exact' where "
        "it meets a proved upper bound (R_max, or a sharper one where theory has it), 'generic' "
-       "where the grid saturated (with the "
-       "probability of error), 'at least' otherwise.",
+       "where the grid saturated (with the probability of error), 'at least' otherwise.",
        {{"rank --layers 2 --width 4", "one head, bidirectional: meets R_max"},
         {"rank --layers 2 --width 4 --heads 4", "heads lower the rank"},
         {"rank --layers 2 --width 2 --positions 4 --mask causal --all-balanced",

@@ -18,16 +18,16 @@ void add_rank_work_options(CommandTree& tree, Command& command, RankWorkOptions&
   command.add_flag("--whole", options.whole, "Eliminate one whole matrix, not degree by degree");
   command
       .add_option("--max-grid", options.max_grid,
-                  "No matrix of a larger side; the answer may then be 'at least'")
+                  "Largest side of a matrix; the answer may then be 'at least'")
       ->type_name("N");
-  command.add_option("--primes", options.primes, "Primes to take at the least (default 2)")
+  command.add_option("--primes", options.primes, "Least number of primes (default 2)")
       ->type_name("N");
   command.add_option("--seed", options.seed, "Seed of weights and inputs (default 1)")
       ->type_name("N");
   command
       .add_option("--memory", options.memory, "Memory limit, e.g. 16GB (default: the machine's)")
       ->type_name("SIZE");
-  command.add_option("--threads", options.threads, "Computations at once (default: all cores)")
+  command.add_option("--threads", options.threads, "Concurrent computations (default: all cores)")
       ->type_name("N");
 }
 

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/rank_options.h"
+#include "core/counts.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "exact/rank_grid.h"
@@ -138,8 +139,7 @@ void run_table(Session& session, const Options& options) {
                           std::size_t total) {
     line.note(fmt::format("{}/{}  {}: {} {}, {}", done, total, settings[index].key(),
                           to_string(result.status), result.rank, format_seconds(result.seconds)));
-    line.update(fmt::format("{} of {} settings", done, total),
-                static_cast<double>(done) / static_cast<double>(total));
+    line.update(fmt::format("{} of {} settings", done, total), as_double(done) / as_double(total));
   };
   const std::vector<RankResult> results =
       compute_ranks(settings, to_rank_options(options.work), &records, progress);
@@ -156,9 +156,9 @@ void add_rank_table_command(CommandTree& tree, Command& parent) {
   Command& command = tree.add(
       parent, "table",
       {"Separation ranks of a grid of attention networks",
-       "Computes every combination of the lists, two settings at a time on two cores, and prints "
-       "rank, R_max and the printed bounds side by side. Finished settings are kept in a record "
-       "file, so an interrupted table continues where it stopped.",
+       "Computes every combination of the lists, one setting per core, and prints rank, R_max and "
+       "the printed bounds side by side. Finished settings are kept in a record file, so an "
+       "interrupted table continues where it stopped.",
        {{"rank table --layers 2 --widths 1-12", "every head count that divides the width"},
         {"rank table --layers 3 --widths 2 --heads 1 --positions 6 --a-positions 1-5",
          "unbalanced partitions"},

@@ -61,11 +61,11 @@ void add_shape_command(CommandTree& tree) {
        {{"shape 96x12288 --heads 96", "GPT-3's shape from its numbers"},
         {"shape Llama-3-8B", "a published model"},
         {"shape ./config.json --json", "a Hugging Face config"},
-        {"shape list qwen", "look for published shapes"}}},
+        {"shape list qwen", "search the published shapes"}}},
       [options](Session& session) {
         if (options->what.empty()) {
           throw ConfigError(
-              "say which shape: LAYERSxWIDTH, a config.json, a published name, or 'list'");
+              "give a shape: LAYERSxWIDTH, a config.json, a published name, or 'list'");
         }
         const std::int64_t tokens = parse_whole(options->tokens, "--step-tokens");
         const planner::ShapeReport report =

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cli/shape_json.h"
+#include "core/counts.h"
 #include "core/units.h"
 #include "terminal/table.h"
 
@@ -199,10 +200,9 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
     table.add_row(
         {entry->name, entry->organisation, entry->kind, std::to_string(s.layers),
          std::to_string(s.width), std::to_string(s.heads),
-         fmt::format("{:.0f}", static_cast<double>(s.width) / static_cast<double>(s.layers)),
-         entry->dense_decoder() ? format_count(static_cast<double>(p.non_embedding())) : "",
-         entry->dense_decoder() ? format_count(static_cast<double>(p.total()))
-                                : entry->nominal_size});
+         fmt::format("{:.0f}", as_double(s.width) / as_double(s.layers)),
+         entry->dense_decoder() ? format_count(as_double(p.non_embedding())) : "",
+         entry->dense_decoder() ? format_count(as_double(p.total())) : entry->nominal_size});
   }
   if (table.empty()) {
     session.out << "  nothing in the catalogue matches\n";

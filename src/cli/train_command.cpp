@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/stop_signals.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "engine/cpu/peak.h"
@@ -48,12 +49,12 @@ void print_text(Session& session, const train::RunRecord& record,
                              to_string(record.outcome), directory.string());
   session.out << fmt::format("  {} parameters, {} steps, {} tokens in {}\n",
                              format_whole(record.parameters), format_whole(record.steps),
-                             format_count(static_cast<double>(record.tokens)),
+                             format_count(as_double(record.tokens)),
                              format_seconds(record.seconds));
   if (record.outcome == train::Outcome::diverged) {
-    session.out << "  the loss left all bounds: a smaller learning rate or more warm-up may help\n";
+    session.out << "  the loss diverged: a smaller learning rate or more warm-up may help\n";
   } else if (record.outcome != train::Outcome::interrupted) {
-    session.out << fmt::format("  held-out loss {:.4f} nats a token, {:.4f} bits per byte\n",
+    session.out << fmt::format("  held-out loss {:.4f} nats per token, {:.4f} bits per byte\n",
                                record.final_loss, record.final_bits_per_byte);
   }
 }
@@ -127,7 +128,7 @@ void run_train(const Options& options, Session& session) {
     line.update(fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  {:.0f} % of peak  {} left",
                             p.step, p.steps, p.last.loss, p.tokens_per_second,
                             100 * p.flops_per_second / peak, format_seconds(p.seconds_left)),
-                static_cast<double>(p.step) / static_cast<double>(p.steps));
+                as_double(p.step) / as_double(p.steps));
   };
   run.on_evaluation = [&](std::int64_t step, const train::Evaluation& evaluation) {
     line.note(fmt::format("step {}  held-out loss {:.4f}  {:.4f} bits per byte", step,
@@ -143,7 +144,7 @@ void run_train(const Options& options, Session& session) {
     print_text(session, record, run.directory);
   }
   if (record.outcome == train::Outcome::interrupted) {
-    throw StoppedError("stopped with a checkpoint; the same command with --resume goes on");
+    throw StoppedError("stopped with a checkpoint; the same command with --resume continues");
   }
 }
 
@@ -156,12 +157,13 @@ void add_train_command(CommandTree& tree) {
       {"Train one model from a spec file",
        "Trains the model that a TOML file describes on a prepared corpus (fathom data prepare) and "
        "leaves spec.toml, metrics.jsonl, a checkpoint and record.json in a run directory. The "
-       "same spec gives the same bits; a run stopped at any moment goes on with --resume as if it "
-       "had not stopped. A diverged run is a result, not an error.",
+       "same spec gives the same bits; a run stopped at any moment continues with --resume as if "
+       "it "
+       "had never stopped. A diverged run is a result, not an error.",
        {{"train small.toml", "train; the directory is runs/ID"},
         {"train small.toml --set model.layers=12 --set train.learning_rate=3e-4 --out runs/deep",
          "override values of the file"},
-        {"train small.toml --resume", "go on after an interruption"},
+        {"train small.toml --resume", "continue after an interruption"},
         {"train small.toml --coord-check",
          "do activations keep their size with width and depth?"}}},
       [options](Session& session) { run_train(*options, session); });
@@ -170,7 +172,7 @@ void add_train_command(CommandTree& tree) {
   command.add_option("--set", options->settings, "Override one value: table.key=value")
       ->type_name("KEY=VALUE");
   command.add_option("--out", options->out, "Run directory (default runs/ID)")->type_name("DIR");
-  command.add_flag("--resume", options->resume, "Go on from the checkpoint");
+  command.add_flag("--resume", options->resume, "Continue from the checkpoint");
   command.add_flag("--coord-check", options->coordinate_check,
                    "Show sizes of activations against width and depth instead of training");
   command.add_option("--widths", options->widths, "Widths of --coord-check")->type_name("D,D");

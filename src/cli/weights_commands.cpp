@@ -142,9 +142,9 @@ void add_generate_command(CommandTree& tree) {
       tree.add(tree.root(), "generate",
                {"Text from a model",
                 "",
-                {{"generate runs/small --prompt \"My fellow citizens\"", "continue a text"},
+                {{"generate runs/small --prompt \"My fellow citizens\"", "continue this text"},
                  {"generate runs/small --prompt \"The\" --temperature 0 --tokens 50",
-                  "the likeliest text"}}},
+                  "the most likely text"}}},
                [options](Session& session) { run_generate(session, *options); });
   command.add_option("MODEL", o.model, kModelHelp)->required();
   command.add_option("--prompt", o.prompt, "Text to continue (default: the start of a document)")
@@ -152,9 +152,9 @@ void add_generate_command(CommandTree& tree) {
   command.add_option("--tokens", o.generation.tokens, "How many (default 200)")->type_name("N");
   command
       .add_option("--temperature", o.generation.temperature,
-                  "0 takes the likeliest token (default 0.8)")
+                  "0 takes the most likely token (default 0.8)")
       ->type_name("X");
-  command.add_option("--top-k", o.generation.top_k, "Only the k likeliest (default all)")
+  command.add_option("--top-k", o.generation.top_k, "Only the k most likely tokens (default all)")
       ->type_name("K");
   command.add_option("--seed", o.generation.seed, "Seed (default 1)")->type_name("N");
   command.add_option("--threads", o.threads, "Threads (default: all cores)")->type_name("N");
@@ -183,9 +183,9 @@ void add_import_command(CommandTree& tree) {
   ImportOptions& o = *options;
   Command& command = tree.add(
       tree.root(), "import",
-      {"Take a Hugging Face model over",
+      {"Import a Hugging Face model",
        "Reads config.json and safetensors (whole or sharded) of GPT-2 and LLaMA models and a "
-       "SentencePiece tokenizer.model, and writes a model folder of Fathom's own.",
+       "SentencePiece tokenizer.model, and writes a model folder in Fathom's own layout.",
        {{"import ./gpt2 -o models/gpt2", "then: fathom eval models/gpt2 tokens/"}}},
       [options](Session& session) { run_import(session, *options); });
   command.add_option("MODEL", o.model, "A Hugging Face folder")->required();

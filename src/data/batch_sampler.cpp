@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/random.h"
 
@@ -68,8 +69,7 @@ std::uint64_t BatchSampler::position(std::uint64_t step, std::uint64_t row) cons
 }
 
 double BatchSampler::epochs_before(std::uint64_t step) const {
-  return static_cast<double>(step) * static_cast<double>(sampling_.batch) /
-         static_cast<double>(windows_);
+  return as_double(step) * as_double(sampling_.batch) / as_double(windows_);
 }
 
 void BatchSampler::read(const TokenFile& file, std::uint64_t step, std::span<TokenId> inputs,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "data/batch_sampler.h"
 
@@ -57,7 +58,7 @@ std::uint64_t EvaluationSet::target_bytes(std::span<const std::uint32_t> token_b
 }
 
 double bits_per_byte(double total_nats, std::uint64_t target_bytes) {
-  return total_nats / (std::numbers::ln2 * static_cast<double>(target_bytes));
+  return total_nats / (std::numbers::ln2 * as_double(target_bytes));
 }
 
 }  // namespace fathom::data

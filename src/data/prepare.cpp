@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/atomic_file.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "data/byte_source.h"
 #include "data/token_set.h"
@@ -113,8 +114,8 @@ class SplitReader {
     split = current_;
     text_bytes_ += piece.text.size();
     if (progress_) {
-      const auto total = static_cast<double>(reader_.total_bytes());
-      const auto done = static_cast<double>(reader_.consumed_bytes());
+      const auto total = as_double(reader_.total_bytes());
+      const auto done = as_double(reader_.consumed_bytes());
       progress_(stage_, total > 0 ? done / total : -1, text_bytes_);
     }
     return true;
@@ -243,7 +244,7 @@ void check_request(const PrepareRequest& request) {
 void check_result(const SplitWriters& writers) {
   std::uint64_t documents = 0;
   for (const Split split : kSplits) documents += writers.info(split).documents;
-  if (documents == 0) throw DataError("the corpus is empty: there is no text in it");
+  if (documents == 0) throw DataError("the corpus is empty: it contains no text");
   if (writers.info(Split::train).documents == 0) {
     throw DataError(
         fmt::format("no document fell into the training split ({} in all): use another "

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_text.h"
@@ -29,8 +30,7 @@ std::filesystem::path token_file_path(const std::filesystem::path& folder, Split
 }
 
 double bytes_per_token(const TokenFileInfo& info) {
-  return info.count == 0 ? 0
-                         : static_cast<double>(info.text_bytes) / static_cast<double>(info.count);
+  return info.count == 0 ? 0 : as_double(info.text_bytes) / as_double(info.count);
 }
 
 Hash128 token_set_hash(const BySplit<TokenFileInfo>& splits, Hash128 tokenizer) {

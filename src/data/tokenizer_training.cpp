@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/utf8.h"
@@ -19,11 +20,11 @@ const std::vector<std::string> kKinds{"bytes", "chars", "bpe"};
 constexpr std::uint64_t kFixedPieces = 256 + 3;  // bytes; <unk>, <s>, </s>
 constexpr std::uint64_t kSmallestVocabulary = 320;
 constexpr std::uint64_t kLargestVocabulary = 65536;
-/// SentencePiece skips longer lines; ours are cut before a blank instead.
+/// SentencePiece skips longer lines; ours are cut before a space instead.
 constexpr std::size_t kTrainingLineBytes = 4096;
 /// Rarer characters are left to the byte pieces.
 constexpr double kCharacterCoverage = 0.9999;
-/// SentencePiece's sign for the blank; encoding writes it as bytes.
+/// SentencePiece's sign for the space; encoding writes it as bytes.
 constexpr std::int32_t kBlankMark = 0x2581;
 
 /// The lines of the texts, one at a time, without line ends.
@@ -87,8 +88,7 @@ CharacterSet frequent_characters(const std::vector<std::string>& texts, std::uin
   CharacterSet frequent;
   std::uint64_t covered = 0;
   for (const auto& [count, negative_code_point] : ranked) {
-    const bool enough =
-        static_cast<double>(covered) >= kCharacterCoverage * static_cast<double>(total);
+    const bool enough = as_double(covered) >= kCharacterCoverage * as_double(total);
     if (enough || frequent.size() >= (vocabulary - kFixedPieces) / 2) break;
     frequent.insert(-negative_code_point);
     covered += count;

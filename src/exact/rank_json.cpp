@@ -112,7 +112,7 @@ RankResult result_from_json(const nlohmann::json& record, const std::string& ori
     }
     return result;
   } catch (const std::exception& error) {
-    throw DataError(fmt::format("{} is no rank record: {}", origin, error.what()));
+    throw DataError(fmt::format("{} is not a rank record: {}", origin, error.what()));
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace fathom::exact {
 
-/// Zero means "not said".
+/// Zero means "not given".
 struct RankRequest {
   Family family = Family::attention;
   std::size_t layers = 0;                      // conv: follows from the positions

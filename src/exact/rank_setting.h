@@ -13,7 +13,7 @@
 
 namespace fathom::exact {
 
-/// Nothing wider or longer is computed; memory ends long before.
+/// Nothing wider or longer is computed; memory runs out long before.
 inline constexpr std::size_t kMaxRankWidth = 4096;
 
 enum class Family { attention, conv, recurrent };

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "core/counts.h"
+
 namespace fathom::laws {
 
 Budget Budget::non_embedding(double parameters, double block_coefficient) {
@@ -11,7 +13,7 @@ Budget Budget::non_embedding(double parameters, double block_coefficient) {
 }
 
 Budget Budget::total(double parameters, std::int64_t vocab, bool tied, double block_coefficient) {
-  return {parameters, block_coefficient, static_cast<double>(vocab) * (tied ? 1 : 2)};
+  return {parameters, block_coefficient, as_double(vocab) * (tied ? 1 : 2)};
 }
 
 std::string Budget::description() const {

@@ -17,7 +17,7 @@
 
 namespace fathom::laws {
 
-/// How a statement is known. `convention` is a habit or rule of thumb with no fit behind it.
+/// How a statement is known. `convention` is a habit or rule of thumb without a fit behind it.
 enum class Evidence { proved, fitted, extrapolated, convention };
 constexpr auto enum_names(Evidence) {
   return std::array{"proved", "fitted", "extrapolated", "convention"};
@@ -67,7 +67,7 @@ class LossSurface {
 
   double best_layers() const { return best_layers_; }
   double best_loss() const { return best_loss_; }
-  /// Loss at this depth over the best loss, less one.
+  /// Loss at this depth over the best loss, minus one.
   double penalty(double layers) const;
   /// Depths whose loss is within `tolerance` of the best.
   Interval band(double tolerance) const;
@@ -90,7 +90,7 @@ const std::vector<LawPointer>& published_laws();
 /// The published law of that name; nullptr when there is none.
 LawPointer published_law(const std::string& name);
 
-/// Smallest depth a law may answer; below it the empirical forms lose their meaning.
+/// Smallest depth a law may give; below it the empirical forms lose their meaning.
 constexpr double kMinLayers = 2;
 constexpr double kMaxLayers = 1e5;
 

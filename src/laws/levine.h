@@ -13,10 +13,11 @@ namespace fathom::laws {
 
 /// The published fit; every place that needs a number of it reads this struct.
 ///
-/// a and b: quoted with the paper in BigScience's math/README.md (github.com/bigscience-workshop/
-/// bigscience). The errors and the sizes trained are not confirmed: the text of the paper at hand
-/// is an earlier version without the fit, and no readable source repeats them. The correlation of
-/// a and b was not found either, so it is an option of the planner.
+/// a and b are quoted by BloombergGPT (arXiv 2303.17564), which chose its shape with them, and in
+/// BigScience's math/README.md (github.com/bigscience-workshop/bigscience). The errors and the
+/// sizes trained are not confirmed: the text of the paper at hand is an earlier version without the
+/// fit, and no source we could read repeats them. The correlation of a and b was not found either,
+/// so it is an option of the planner.
 struct LevineFit {
   double a = 5.039;
   double b = 0.0555;

@@ -15,7 +15,7 @@ namespace fathom::planner {
 struct Candidate {
   Shape shape;
   double parameters = 0;             // in the budget's count
-  double penalty = 0;                // loss over the best loss at this budget, less one
+  double penalty = 0;                // loss over the best loss at this budget, minus one
   double step_seconds = 0;           // modelled, one device
   double decode_seconds = 0;         // modelled, one token after half a context
   double tokens_to_equal_loss = 0;   // infinite when the shape cannot reach the target
@@ -33,12 +33,12 @@ struct PricingContext {
 /// `tolerance` above it so that the optimum is not the only shape to reach it.
 Candidate price(const Shape& shape, const PricingContext& context, double tolerance);
 
-/// Every width of the lattice with the depth that meets the budget, within 4 % of it, two layers to
-/// a width of 32. Constraints of `rules` hold for each.
+/// Every width of the lattice with the depth that meets the budget, within 4 % of it, from two
+/// layers down to a width of 32. Constraints of `rules` hold for each.
 std::vector<Shape> lattice(const laws::Budget& budget, const ShapeRequest& base,
                            const RoundingRules& rules);
 
-/// The budget's count of a rounded shape, exact.
+/// The exact count of a rounded shape in the budget's terms.
 double held_count(const Shape& shape, const laws::Budget& budget);
 
 }  // namespace fathom::planner

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/units.h"
 #include "laws/levine.h"
 #include "shape/memory.h"
@@ -46,8 +47,8 @@ Statement band_statement(const Plan& plan) {
 }
 
 Statement regime_statement(const Plan& plan) {
-  const double layers = static_cast<double>(plan.recommendation.shape.layers);
-  const double size = static_cast<double>(plan.parameters.paper_12Ld2);
+  const double layers = as_double(plan.recommendation.shape.layers);
+  const double size = as_double(plan.parameters.paper_12Ld2);
   const laws::Evidence evidence = laws::LevineLaw().evidence(laws::Budget::non_embedding(size));
   const std::string place = fmt::format("the transition depth of this size is {} (Levine 2020)",
                                         layers_text(plan.transition_layers));
@@ -68,7 +69,7 @@ Statement regime_statement(const Plan& plan) {
 
 Statement theory_statement(const Plan& plan) {
   const Shape& shape = plan.recommendation.shape;
-  const bool efficient = static_cast<double>(shape.layers) < plan.theory_threshold;
+  const bool efficient = as_double(shape.layers) < plan.theory_threshold;
   return {
       laws::Evidence::proved,
       fmt::format("the analysed network (no softmax, bidirectional) has its threshold at log3 {} "
@@ -80,7 +81,7 @@ Statement theory_statement(const Plan& plan) {
 void add_vocabulary_warning(Plan& plan) {
   const Shape& shape = plan.recommendation.shape;
   if (shape.width <= shape.vocab) return;
-  const double rank = static_cast<double>(shape.vocab);
+  const double rank = as_double(shape.vocab);
   const double layers = plan.budget.parameters() / (plan.budget.block_coefficient() * rank * rank);
   plan.warnings.push_back(fmt::format(
       "width {} exceeds the embedding rank {} (the vocabulary): the extra width adds nothing to "
@@ -101,7 +102,7 @@ void add_memory_warning(Plan& plan) {
 }
 
 void add_disagreement_warning(Plan& plan) {
-  const double layers = static_cast<double>(plan.recommendation.shape.layers);
+  const double layers = as_double(plan.recommendation.shape.layers);
   if (layers >= plan.band.low && layers <= plan.band.high) return;
   plan.warnings.push_back(fmt::format(
       "{} layers lie outside the band of {}: it expects {} loss. The laws disagree here{}.",

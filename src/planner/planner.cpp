@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "laws/gemstones.h"
@@ -39,8 +40,7 @@ double parameters_for_flops(const PlanRequest& request, const laws::Law& law) {
     const laws::Optimum best = law.optimum(budget);
     return tokens_for(request, parameters) *
            train_flops_per_token(best.layers, best.width, budget.block_coefficient(),
-                                 static_cast<double>(request.base.vocab),
-                                 static_cast<double>(request.base.context));
+                                 as_double(request.base.vocab), as_double(request.base.context));
   };
   constexpr double kSmallest = 1e4;
   constexpr double kLargest = 1e17;
@@ -54,7 +54,7 @@ double parameters_for_flops(const PlanRequest& request, const laws::Law& law) {
 
 void check(const PlanRequest& request) {
   if (request.parameters.has_value() == request.flops.has_value()) {
-    throw ConfigError("give either a SIZE (like 1.3B) or --flops, not both and not neither");
+    throw ConfigError("give either a SIZE (like 1.3B) or --flops, one of them and not both");
   }
   if (request.parameters && (*request.parameters < 1e4 || *request.parameters > 1e17)) {
     throw ConfigError(fmt::format("SIZE {} is outside 10K to 1e17 parameters",
@@ -84,7 +84,7 @@ laws::LawPointer law_for(const PlanRequest& request) {
   return find_law(request.law);
 }
 
-/// The published laws, and before them a law of one's own.
+/// The published laws, with the user's own law first if there is one.
 std::vector<LawRow> side_by_side(const laws::LawPointer& chosen, const laws::LossSurface& surface,
                                  double tolerance) {
   std::vector<laws::LawPointer> laws = laws::published_laws();
@@ -109,7 +109,7 @@ std::vector<PenaltyPoint> penalty_curve(const laws::LossSurface& surface, const 
   const double high = std::max(band.high, recommended) * 2;
   std::vector<PenaltyPoint> curve;
   for (int i = 0; i < kCurvePoints; ++i) {
-    const double share = static_cast<double>(i) / (kCurvePoints - 1);
+    const double share = as_double(i) / (kCurvePoints - 1);
     const double layers = low * std::pow(high / low, share);
     curve.push_back({layers, surface.budget().width_at(layers), surface.penalty(layers)});
   }
@@ -172,8 +172,8 @@ Plan make_plan(const PlanRequest& original) {
     if (row.objective == request.objective) plan.recommendation = row.candidate;
   }
   const Shape& shape = plan.recommendation.shape;
-  const double L = static_cast<double>(shape.layers);
-  const double D = static_cast<double>(shape.width);
+  const double L = as_double(shape.layers);
+  const double D = as_double(shape.width);
   plan.parameters = count_parameters(shape);
   plan.train_flops = count_flops(shape).train_per_token * plan.tokens;
   const laws::LevineLaw levine;
@@ -187,7 +187,7 @@ Plan make_plan(const PlanRequest& original) {
                                                 : DepthRegime::transition;
   plan.theory_threshold = theory::depth_threshold(shape.width);
   plan.curve = penalty_curve(surface, plan.band, L);
-  plan.neighbours = nearest_published(static_cast<double>(plan.parameters.non_embedding()), L, 6);
+  plan.neighbours = nearest_published(as_double(plan.parameters.non_embedding()), L, 6);
   add_statements(plan);
   return plan;
 }

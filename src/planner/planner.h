@@ -29,7 +29,7 @@ constexpr auto enum_names(Objective) {
 
 /// Chinchilla's rule of thumb (arXiv 2203.15556).
 inline constexpr double kTokensPerParameter = 20;
-/// Loss over the best that the band of equally good depths may cost.
+/// How far above the best loss a depth of the band may be.
 inline constexpr double kDefaultTolerance = 0.005;
 
 struct PlanRequest {
@@ -43,7 +43,7 @@ struct PlanRequest {
   std::string hardware = kDefaultHardware;
   double tolerance = kDefaultTolerance;
   std::int64_t step_tokens = kDefaultStepTokens;  // per device, for the time model
-  ShapeRequest base;                              // all but layers, width and heads
+  ShapeRequest base;                              // everything but layers, width and heads
   RoundingRules rules;
 };
 
@@ -112,7 +112,7 @@ struct Plan {
   Hardware hardware;
 };
 
-/// ConfigError when the request contradicts itself or no shape keeps its constraints.
+/// ConfigError when the request contradicts itself or no shape satisfies its constraints.
 Plan make_plan(const PlanRequest& request);
 
 }  // namespace fathom::planner

@@ -1,5 +1,6 @@
 #include "planner/shape_report.h"
 
+#include "core/counts.h"
 #include "laws/levine.h"
 
 namespace fathom::planner {
@@ -8,13 +9,12 @@ namespace {
 constexpr std::size_t kNeighbours = 5;
 
 std::vector<LawPlace> places_of(const Shape& shape, const ParameterCount& parameters) {
-  const laws::Budget budget =
-      laws::Budget::non_embedding(static_cast<double>(parameters.paper_12Ld2));
+  const laws::Budget budget = laws::Budget::non_embedding(as_double(parameters.paper_12Ld2));
   std::vector<LawPlace> places;
   for (const laws::LawPointer& law : laws::published_laws()) {
     const laws::Optimum optimum = law->optimum(budget);
-    places.push_back({law->info(), optimum, static_cast<double>(shape.layers) - optimum.layers,
-                      law->evidence(budget)});
+    places.push_back(
+        {law->info(), optimum, as_double(shape.layers) - optimum.layers, law->evidence(budget)});
   }
   return places;
 }
@@ -23,8 +23,8 @@ std::vector<const CatalogueEntry*> neighbours_of(const NamedShape& subject,
                                                  const ParameterCount& parameters) {
   std::vector<const CatalogueEntry*> neighbours;
   for (const CatalogueEntry* entry :
-       nearest_published(static_cast<double>(parameters.non_embedding()),
-                         static_cast<double>(subject.shape.layers), kNeighbours + 1)) {
+       nearest_published(as_double(parameters.non_embedding()), as_double(subject.shape.layers),
+                         kNeighbours + 1)) {
     if (entry != subject.published && neighbours.size() < kNeighbours) neighbours.push_back(entry);
   }
   return neighbours;
@@ -33,17 +33,17 @@ std::vector<const CatalogueEntry*> neighbours_of(const NamedShape& subject,
 }  // namespace
 
 bool ShapeReport::depth_pays() const {
-  return static_cast<double>(subject.shape.width) >= transition_width;
+  return as_double(subject.shape.width) >= transition_width;
 }
 
 bool ShapeReport::depth_sets_latency() const {
-  return static_cast<double>(subject.shape.width) < latency_crossover_width;
+  return as_double(subject.shape.width) < latency_crossover_width;
 }
 
 ShapeReport report_shape(const NamedShape& subject, const Hardware& hardware,
                          std::int64_t step_tokens) {
   const Shape& shape = subject.shape;
-  const double tokens = static_cast<double>(step_tokens);
+  const double tokens = as_double(step_tokens);
   ShapeReport report{
       .subject = subject,
       .parameters = count_parameters(shape),
@@ -52,11 +52,11 @@ ShapeReport report_shape(const NamedShape& subject, const Hardware& hardware,
       .kv_bytes_per_token = fathom::kv_bytes_per_token(shape),
       .step = model_step_time(shape, hardware, step_tokens),
       .share_of_peak = 0,
-      .decode = model_decode_time(shape, hardware, static_cast<double>(shape.context) / 2),
+      .decode = model_decode_time(shape, hardware, as_double(shape.context) / 2),
       .latency_crossover_width = fathom::latency_crossover_width(hardware),
       .hardware = hardware,
       .step_tokens = step_tokens,
-      .transition_width = laws::LevineLaw().transition_width(static_cast<double>(shape.layers)),
+      .transition_width = laws::LevineLaw().transition_width(as_double(shape.layers)),
       .places = {},
       .neighbours = {}};
   report.share_of_peak =

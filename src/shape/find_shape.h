@@ -14,8 +14,8 @@ struct NamedShape {
   const CatalogueEntry* published = nullptr;
 };
 
-/// `asked` completes LAYERSxWIDTH. Beside a name or a file, which say all of it themselves, only
-/// its context may be set. ConfigError otherwise, for unknown names, and for models that are no
+/// `asked` completes LAYERSxWIDTH. A name or a file says everything itself, so beside one only the
+/// context may be set. ConfigError otherwise, for unknown names, and for models that are not a
 /// dense stack.
 NamedShape find_shape(const std::string& what, const ShapeRequest& asked);
 

@@ -1,5 +1,6 @@
 #include "shape/flops.h"
 
+#include "core/counts.h"
 #include "shape/parameters.h"
 
 namespace fathom {
@@ -22,24 +23,22 @@ struct TokenWork {
 constexpr double kTrainOverForward = 3;  // the backward pass costs two forward passes
 
 TokenWork work_of(const Shape& shape, double positions_seen) {
-  return {.block_weights = static_cast<double>(count_parameters(shape).block_matrices()),
-          .head_weights = static_cast<double>(shape.vocab) * static_cast<double>(shape.width),
-          .attention_channels =
-              static_cast<double>(shape.layers) * static_cast<double>(shape.attention_width()),
+  return {.block_weights = as_double(count_parameters(shape).block_matrices()),
+          .head_weights = as_double(shape.vocab) * as_double(shape.width),
+          .attention_channels = as_double(shape.layers) * as_double(shape.attention_width()),
           .positions_seen = positions_seen};
 }
 
 }  // namespace
 
 FlopCount count_flops(const Shape& shape, AttentionSpan span) {
-  const TokenWork work =
-      work_of(shape, mean_positions_seen(static_cast<double>(shape.context), span));
+  const TokenWork work = work_of(shape, mean_positions_seen(as_double(shape.context), span));
   FlopCount count;
   count.forward_per_token = work.forward();
   count.train_per_token = kTrainOverForward * count.forward_per_token;
   count.train_recompute_per_token = count.train_per_token + work.blocks() + work.attention();
   count.attention_share = work.attention() / count.forward_per_token;
-  count.six_n_per_token = 6.0 * static_cast<double>(count_parameters(shape).non_embedding());
+  count.six_n_per_token = 6.0 * as_double(count_parameters(shape).non_embedding());
   return count;
 }
 

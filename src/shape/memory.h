@@ -9,7 +9,8 @@
 //   residual in 2D, norm out 2D, feed-forward 4F plain (before and after the activation) or
 //   6F gated (gate, up, product).
 // For H K = D and F = 4D that is 32 D; the often quoted 34 D (arXiv 2205.05198) has dropout masks.
-// With full recomputation only the layer's input (2D) is kept, plus one layer's worth at work.
+// With full recomputation only the layer's input (2D) is kept, plus the activations of the layer
+// being computed.
 #pragma once
 
 #include "shape/shape.h"
@@ -33,7 +34,7 @@ struct TrainingMemory {
   double total_recompute() const { return state() + activations_recompute + logits; }
 };
 
-/// For a micro-batch of `tokens` tokens on one device, nothing sharded.
+/// For a micro-batch of `tokens` tokens on one device, without sharding.
 TrainingMemory count_training_memory(const Shape& shape, double tokens);
 
 /// Activation bytes of one layer for one token.

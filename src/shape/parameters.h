@@ -5,7 +5,7 @@
 //   norms      per layer n times g D, plus q/k norms; one final, perhaps one after the embedding
 //   embedding  V D, once more for an untied head; T D for learned positions
 //
-// The papers' shorthand 12 L D^2 stands beside the exact count, never in its place.
+// The papers' shorthand 12 L D^2 is given beside the exact count, never instead of it.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct ParameterCount {
 
 ParameterCount count_parameters(const Shape& shape);
 
-/// Matrix parameters of one layer over D^2 for what is asked, before anything is rounded: 2 for
+/// Matrix parameters of one layer over D^2 for a request, before anything is rounded: 2 for
 /// queries and output, 2 over the group for keys and values, and the feed-forward's.
 double block_coefficient(const ShapeRequest& request);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "theory/log3.h"
@@ -25,20 +26,19 @@ double theorem1_lower(double layers, double log3_width, double heads) {
 }
 
 double theorem1_upper(const AnalysedNetwork& net) {
-  return real_gram_degree(static_cast<double>(net.layers)) *
-         log3(static_cast<double>(net.width + net.heads));
+  return real_gram_degree(as_double(net.layers)) * log3(as_double(net.width + net.heads));
 }
 
 double theorem2_lower(const AnalysedNetwork& net) {
-  const double L = static_cast<double>(net.layers);
-  const double d = static_cast<double>(net.width);
-  const double H = static_cast<double>(net.heads);
+  const double L = as_double(net.layers);
+  const double d = as_double(net.width);
+  const double H = as_double(net.heads);
   return d * L / 2 - L * (H / 2 + 1) - d * (1 + 0.5 * log3((d - H) / 2));
 }
 
 double theorem2_upper(const AnalysedNetwork& net) {
-  const double L = static_cast<double>(net.layers);
-  const double d = static_cast<double>(net.width);
+  const double L = as_double(net.layers);
+  const double d = as_double(net.width);
   return 2 * d * L + L - 2 * d * log3(d / kTheorem2Root) + log3(d);
 }
 
@@ -81,24 +81,23 @@ bool heads_divide_width(const AnalysedNetwork& net) {
 }
 
 double depth_threshold(std::int64_t width) {
-  return log3(static_cast<double>(width));
+  return log3(as_double(width));
 }
 
 Regime regime(const AnalysedNetwork& net) {
-  return static_cast<double>(net.layers) < depth_threshold(net.width) ? Regime::depth_efficient
-                                                                      : Regime::depth_inefficient;
+  return as_double(net.layers) < depth_threshold(net.width) ? Regime::depth_efficient
+                                                            : Regime::depth_inefficient;
 }
 
 std::optional<double> log3_lower_printed(const AnalysedNetwork& net) {
   if (net.width == net.heads) return std::nullopt;
-  return theorem1_lower(static_cast<double>(net.layers), depth_threshold(net.width),
-                        static_cast<double>(net.heads));
+  return theorem1_lower(as_double(net.layers), depth_threshold(net.width), as_double(net.heads));
 }
 
 std::optional<double> log3_lower_multiset(const AnalysedNetwork& net) {
   if (net.width == net.heads) return std::nullopt;
-  const double n = static_cast<double>(net.width - net.heads) / 2;
-  const double k = std::pow(3.0, static_cast<double>(net.layers) - 2);
+  const double n = as_double(net.width - net.heads) / 2;
+  const double k = std::pow(3.0, as_double(net.layers) - 2);
   return k * log3((n + k - 1) / k);
 }
 
@@ -126,16 +125,15 @@ MatchingWidth matching_width(const AnalysedNetwork& deep, std::int64_t shallow_l
     throw ConfigError(fmt::format("--match-depth {} must be 1 to {}, below --layers",
                                   shallow_layers, deep.layers - 1));
   }
-  const double C = real_gram_degree(static_cast<double>(shallow_layers));
-  const double heads = static_cast<double>(deep.heads);
+  const double C = real_gram_degree(as_double(shallow_layers));
+  const double heads = as_double(deep.heads);
   MatchingWidth match{shallow_layers, std::nullopt, std::nullopt, false};
   if (const auto lower = log3_lower_printed(deep)) {
     match.log10_width_printed = log10_width(*lower / C, heads);
   }
   if (const auto lower = log3_lower_multiset(deep)) {
     match.log10_width_multiset = log10_width(*lower / C, heads);
-    match.proves_nothing =
-        *match.log10_width_multiset < std::log10(static_cast<double>(deep.width));
+    match.proves_nothing = *match.log10_width_multiset < std::log10(as_double(deep.width));
   }
   return match;
 }
@@ -150,7 +148,7 @@ ShallowEquivalent shallow_equivalent(const AnalysedNetwork& deep) {
   // Depth log3 d + beta2 and width 3^beta2 d: log3 of the width equals the depth, for every beta2.
   const auto surpasses = [&](double beta2) {
     const double layers = threshold + beta2;
-    const double H = static_cast<double>(deep.heads);
+    const double H = as_double(deep.heads);
     return H < std::exp(layers * kLn3) && theorem1_lower(layers, layers, H) >= target;
   };
   double low = 0;
@@ -161,11 +159,11 @@ ShallowEquivalent shallow_equivalent(const AnalysedNetwork& deep) {
     (surpasses(middle) ? high : low) = middle;
   }
   const double layers = threshold + high;
-  return {.beta1 = threshold / static_cast<double>(deep.layers),
+  return {.beta1 = threshold / as_double(deep.layers),
           .beta2 = high,
           .layers = layers,
           .log10_width = layers * kLn3 / std::numbers::ln10,
-          .shallower = layers < static_cast<double>(deep.layers)};
+          .shallower = layers < as_double(deep.layers)};
 }
 
 BoundsReport bounds_report(const AnalysedNetwork& network,
@@ -183,11 +181,10 @@ BoundsReport bounds_report(const AnalysedNetwork& network,
     report.shallow = shallow_equivalent(network);
   }
   if (!heads_divide_width(network)) {
-    report.remarks.push_back(
-        fmt::format("{} heads do not divide the width {}: the formulas read d/H = {:g} as a real "
-                    "number, and no network has this shape.",
-                    network.heads, network.width,
-                    static_cast<double>(network.width) / static_cast<double>(network.heads)));
+    report.remarks.push_back(fmt::format(
+        "{} heads do not divide the width {}: the formulas read d/H = {:g} as a real "
+        "number, and no network has this shape.",
+        network.heads, network.width, as_double(network.width) / as_double(network.heads)));
   }
   if (report.bounds.printed_upper_below_structural) report.remarks.push_back(conflict_remark());
   return report;
