@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a clean clone to the first answer: installs packages, builds, trains the quick study (a grid
 # of small transformers on the default corpus, a few minutes on two cores), and plans with its law.
-# Interrupted, it goes on where it was.
+# If interrupted, run it again: it continues where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")"
 tools/install_packages.sh

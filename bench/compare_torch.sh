@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Training steps on one GPU beside PyTorch's, in one go, as a table of ratios:
 #   bench/compare_torch.sh [SHAPES] [CONTEXT] [FATHOM] [MODES]
-# 65,536 tokens a step, vocabulary 2048, head size 64, bf16. PyTorch's best mode counts. With
+# 65,536 tokens per step, vocabulary 2048, head size 64, bf16. PyTorch's best mode counts. With
 # TOGETHER=1 its shapes compile side by side (and start later for it) but are timed one by one.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -4,7 +4,7 @@
 
 Pre-norm blocks with biases and the tanh form of GELU, learned positions, tied head; bf16 autocast
 with f32 master weights, scaled_dot_product_attention, gradient clipping at 1, fused AdamW; the
-whole model through torch.compile. One JSON line a shape: milliseconds of a step, seconds until the
+whole model through torch.compile. One JSON line per shape: milliseconds of a step, seconds until the
 first steps were done, peak memory.
 
     torch_gpu_step.py 6x128,12x512 --context 1024 --mode reduce-overhead

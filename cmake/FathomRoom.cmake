@@ -1,12 +1,18 @@
-# fathom_room(NAME USES room... LINKS library...)
+# fathom_room(NAME [COLD] USES room... LINKS library...)
 #
 # A room is one folder of src/ and one static library, fathom_NAME. USES is the complete list of
-# rooms whose headers it may include; the rule is written to rooms.txt in the build folder and
-# tests/architecture_test.cpp holds every #include of the tree against it.
+# rooms whose headers it may include. COLD rooms hold no loop that anybody waits for: a release
+# compiles them with -O1, which takes two thirds of the time.
+#
+# fathom_part(PATTERN USES folder...)     files inside a room and the folders of it they may include
+# fathom_users(FOLDER USES room...)       code outside src/ and the rooms it may include
+#
+# The rules are written to rooms.txt in the build folder, and tests/architecture holds every #include
+# of the tree against them.
 set_property(GLOBAL PROPERTY FATHOM_ROOM_RULES "")
 
 function(fathom_room name)
-  cmake_parse_arguments(ROOM "" "" "USES;LINKS" ${ARGN})
+  cmake_parse_arguments(ROOM "COLD" "" "USES;LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_library(fathom_${name} STATIC ${sources})
   target_include_directories(fathom_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
@@ -14,8 +20,32 @@ function(fathom_room name)
     target_link_libraries(fathom_${name} PUBLIC fathom_${used})
   endforeach()
   target_link_libraries(fathom_${name} PUBLIC ${ROOM_LINKS})
+  if(ROOM_COLD)
+    target_compile_options(fathom_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+  # OpenMP comes with the engine to everything above it.
+  set(openmp OFF)
+  if(name STREQUAL "engine" OR "engine" IN_LIST ROOM_USES)
+    set(openmp ON)
+  endif()
+  set_property(TARGET fathom_${name} PROPERTY FATHOM_OPENMP ${openmp})
+  fathom_use_precompiled(fathom_${name} rooms ${openmp})
   string(JOIN " " used_rooms ${ROOM_USES})
   set_property(GLOBAL APPEND PROPERTY FATHOM_ROOM_RULES "${name}: ${used_rooms}")
+endfunction()
+
+function(fathom_rule kind name)
+  cmake_parse_arguments(RULE "" "" "USES" ${ARGN})
+  string(JOIN " " used ${RULE_USES})
+  set_property(GLOBAL APPEND PROPERTY FATHOM_ROOM_RULES "${kind} ${name}: ${used}")
+endfunction()
+
+function(fathom_part pattern)
+  fathom_rule(part ${pattern} ${ARGN})
+endfunction()
+
+function(fathom_users folder)
+  fathom_rule(users ${folder} ${ARGN})
 endfunction()
 
 function(fathom_write_room_rules)

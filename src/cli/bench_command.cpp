@@ -7,6 +7,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/text.h"
@@ -77,7 +78,7 @@ std::string place_name(const Options& options) {
 
 void print_table(Session& session, const Options& options, const std::vector<Row>& rows,
                  const Speeds& speeds) {
-  const auto tokens = static_cast<double>(options.batch * options.context);
+  const auto tokens = as_double(options.batch * options.context);
   Table table({{"L x D"},
                {"parameters", Align::right},
                {"step", Align::right},
@@ -91,15 +92,15 @@ void print_table(Session& session, const Options& options, const std::vector<Row
                {"first step", Align::right}});
   for (const Row& row : rows) {
     const train::StepTiming& t = row.timing;
-    table.add_row(
-        {fmt::format("{} x {}", row.spec.layers, row.spec.width), format_whole(t.parameters),
-         format_seconds(t.best_seconds), fmt::format("{:.0f}", tokens / t.best_seconds),
-         fmt::format("{:.0f}", tokens / t.median_seconds),
-         fmt::format("{:.1f}", t.flops / t.best_seconds / 1e9),
-         fmt::format("{:.0f} %", 100 * t.flops / t.best_seconds / speeds.product_flops),
-         format_seconds(t.flops / speeds.product_flops),
-         format_seconds(t.bytes / speeds.memory_bytes),
-         format_bytes(static_cast<double>(t.memory_bytes)), format_seconds(t.first_seconds)});
+    table.add_row({fmt::format("{} x {}", row.spec.layers, row.spec.width),
+                   format_whole(t.parameters), format_seconds(t.best_seconds),
+                   fmt::format("{:.0f}", tokens / t.best_seconds),
+                   fmt::format("{:.0f}", tokens / t.median_seconds),
+                   fmt::format("{:.1f}", t.flops / t.best_seconds / 1e9),
+                   fmt::format("{:.0f} %", 100 * t.flops / t.best_seconds / speeds.product_flops),
+                   format_seconds(t.flops / speeds.product_flops),
+                   format_seconds(t.bytes / speeds.memory_bytes),
+                   format_bytes(as_double(t.memory_bytes)), format_seconds(t.first_seconds)});
   }
   session.out << session.terminal.plain(
                      fmt::format("{}  {}, {}, batch {} x {}, vocabulary {}; products reach "
@@ -130,7 +131,7 @@ void print_table(Session& session, const Options& options, const std::vector<Row
 
 void print_rows(Session& session, const Options& options, const std::vector<Row>& rows,
                 const Speeds& speeds, double peak_memory) {
-  const auto tokens = static_cast<double>(options.batch * options.context);
+  const auto tokens = as_double(options.batch * options.context);
   Json document = json_document("bench_train");
   document["precision"] = options.precision;
   document["device"] = options.device;
@@ -230,7 +231,7 @@ void run_pack(const PackOptions& options, Session& session) {
   Table table({{"L x D"}, {"step alone", Align::right}});
   for (std::size_t i = 0; i < specs.size(); ++i) {
     table.add_row({fmt::format("{} x {}", specs[i].layers, specs[i].width),
-                   format_seconds(timing.alone_seconds[i] / static_cast<double>(options.steps))});
+                   format_seconds(timing.alone_seconds[i] / as_double(options.steps))});
   }
   session.out << session.terminal.plain(fmt::format(
                      "{}  {}, {}, batch {} x {}, {} steps of each model\n\n",
@@ -244,38 +245,38 @@ void run_pack(const PackOptions& options, Session& session) {
                      timing.same_bits ? "are the same bits" : "DIFFER");
 }
 
-void add_shape_options(CommandTree& tree, CLI::App& command, Options& options) {
+void add_shape_options(CommandTree& tree, Command& command, Options& options) {
   command.add_option("--shapes", options.shapes, "Layers x width, separated by commas")
       ->type_name("LxD,...");
-  command.add_option("--batch", options.batch, "Sequences a step (default 16)")
-      ->check(CLI::Range(1, 1 << 20));
-  command.add_option("--context", options.context, "Tokens a sequence (default 256)")
-      ->check(CLI::Range(1, 1 << 20));
+  command.add_option("--batch", options.batch, "Sequences per step (default 16)")
+      ->check(Range{1, 1 << 20});
+  command.add_option("--context", options.context, "Tokens per sequence (default 256)")
+      ->check(Range{1, 1 << 20});
   command.add_option("--vocab", options.vocab, "Vocabulary (default 1000)")
-      ->check(CLI::Range(2, 1 << 24));
+      ->check(Range{2, 1 << 24});
   command.add_option("--threads", options.threads, "Threads (default: all cores)")
-      ->check(CLI::Range(1, 1024));
+      ->check(Range{1, 1024});
   tree.restrict(command.add_option("--precision", options.precision, "Type of products"),
                 {"f32", "bf16"});
   tree.restrict(command.add_option("--device", options.device, "Where to run"), {"cpu", "cuda"});
   tree.restrict(command.add_option("--activation", options.activation, "Exact or GPT-2's GELU"),
                 {"gelu", "gelu_tanh"});
   command.add_option("--head-size", options.head_size, "Size of a head (default 32 or 64)")
-      ->check(CLI::Range(1, 1024));
+      ->check(Range{1, 1024});
   command.add_flag("--json", options.json, "Print JSON");
 }
 
 }  // namespace
 
 void add_bench_command(CommandTree& tree) {
-  CLI::App& bench = tree.add(tree.root(), "bench",
-                             {"How fast this machine trains",
-                              "Benchmarks on this machine, with the limit beside the result.",
-                              {{"bench train", "training steps of six shapes"},
-                               {"bench pack", "several models at once on one device"}}},
-                             {});
+  Command& bench = tree.add(tree.root(), "bench",
+                            {"How fast this machine trains",
+                             "Benchmarks on this machine, with the limit beside the result.",
+                             {{"bench train", "training steps of six shapes"},
+                              {"bench pack", "several models at once on one device"}}},
+                            {});
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       bench, "train",
       {"Time training steps",
        "Times whole training steps (forward, backward, clipping, AdamW) of GPT-style models on "
@@ -287,21 +288,21 @@ void add_bench_command(CommandTree& tree) {
       [options](Session& session) { run_bench(*options, session); });
   add_shape_options(tree, command, *options);
   command.add_option("--seconds", options->seconds, "Time for each shape (default 8)")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(Range{0.0, 3600.0});
   command.add_flag("--profile", options->profile, "Show the time of each kind of op");
 
   auto pack = std::make_shared<PackOptions>();
   pack->threads = 1;
-  CLI::App& together = tree.add(
+  Command& together = tree.add(
       bench, "pack",
       {"Time several models at once on one device",
        "Trains each model alone, then all of them side by side, and compares time and results.",
-       {{"bench pack --shapes 2x64,2x64", "one model a core"},
+       {{"bench pack --shapes 2x64,2x64", "one model per core"},
         {"bench pack --device cuda --precision bf16 --shapes 6x128,12x64,2x320", "on one GPU"}}},
       [pack](Session& session) { run_pack(*pack, session); });
   add_shape_options(tree, together, *pack);
   together.add_option("--steps", pack->steps, "Steps of each model (default 50)")
-      ->check(CLI::Range(1, 1000000));
+      ->check(Range{1, 1000000});
 }
 
 }  // namespace fathom

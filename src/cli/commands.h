@@ -1,12 +1,9 @@
 // Every command of the program, one file each.
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fathom {
 
+class Command;
 class CommandTree;
 
 void add_plan_command(CommandTree& tree);
@@ -14,7 +11,7 @@ void add_shape_command(CommandTree& tree);
 void add_bounds_command(CommandTree& tree);
 void add_data_command(CommandTree& tree);
 void add_rank_command(CommandTree& tree);
-void add_rank_table_command(CommandTree& tree, CLI::App& parent);
+void add_rank_table_command(CommandTree& tree, Command& parent);
 void add_train_command(CommandTree& tree);
 void add_bench_command(CommandTree& tree);
 void add_study_command(CommandTree& tree);

@@ -11,30 +11,16 @@
 namespace fathom {
 namespace {
 
-struct Node {
-  std::string path;  // "fathom shape list"
-  const CLI::App* command;
-};
-
-void collect(const CLI::App& command, const std::string& path, std::vector<Node>& nodes) {
-  nodes.push_back({path, &command});
-  for (const CLI::App* sub : subcommands(command)) {
-    collect(*sub, path + " " + sub->get_name(), nodes);
-  }
+/// A command and all below it, outermost first.
+void collect(const Command& command, std::vector<const Command*>& commands) {
+  commands.push_back(&command);
+  for (const Command* sub : command.subcommands()) collect(*sub, commands);
 }
 
-std::vector<Node> all_nodes(const CommandTree& tree) {
-  std::vector<Node> nodes;
-  collect(tree.root(), "fathom", nodes);
-  return nodes;
-}
-
-std::vector<std::string> long_names(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : visible_options(command)) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
+std::vector<const Command*> all_commands(const Command& root) {
+  std::vector<const Command*> commands;
+  collect(root, commands);
+  return commands;
 }
 
 /// Single-quoted for any POSIX-like shell and for fish.
@@ -45,26 +31,29 @@ std::string quote(std::string_view text) {
 }
 
 /// The common body of bash and zsh: walk the words, then offer the words of that command path.
-std::string bash_function(const CommandTree& tree) {
+std::string bash_function(const Command& root) {
   std::string words;
   std::string values;
   std::string paths;
-  for (const Node& node : all_nodes(tree)) {
+  for (const Command* command : all_commands(root)) {
     std::vector<std::string> offered;
-    for (const CLI::App* sub : subcommands(*node.command)) offered.push_back(sub->get_name());
-    for (const std::string& name : long_names(*node.command)) offered.push_back(name);
-    for (const CLI::Option* option : visible_options(*node.command)) {
-      if (tree.values(*option).empty()) continue;
-      if (option->get_positional()) {
-        offered.insert(offered.end(), tree.values(*option).begin(), tree.values(*option).end());
+    for (const Command* sub : command->subcommands()) offered.push_back(sub->name());
+    for (const Option* option : command->options()) {
+      for (const std::string& name : option->long_names()) offered.push_back("--" + name);
+    }
+    for (const Option* option : command->options()) {
+      if (option->values().empty()) continue;
+      if (option->is_positional()) {
+        offered.insert(offered.end(), option->values().begin(), option->values().end());
         continue;
       }
       values += fmt::format("    {}) words={} ;;\n",
-                            quote(node.path + " --" + option->get_lnames().front()),
-                            quote(join(tree.values(*option), " ")));
+                            quote(command->path() + " --" + option->long_names().front()),
+                            quote(join(option->values(), " ")));
     }
-    paths += fmt::format("      {}) path=\"$path $word\" ;;\n", quote(node.path));
-    words += fmt::format("      {}) words={} ;;\n", quote(node.path), quote(join(offered, " ")));
+    paths += fmt::format("      {}) path=\"$path $word\" ;;\n", quote(command->path()));
+    words +=
+        fmt::format("      {}) words={} ;;\n", quote(command->path()), quote(join(offered, " ")));
   }
   return fmt::format(R"(_fathom() {{
   local path=fathom word words='' i
@@ -84,44 +73,43 @@ std::string bash_function(const CommandTree& tree) {
                      paths, values, words);
 }
 
-std::string bash_script(const CommandTree& tree) {
-  return "# bash completion for fathom:  source <(fathom completion bash)\n" + bash_function(tree) +
+std::string bash_script(const Command& root) {
+  return "# bash completion for fathom:  source <(fathom completion bash)\n" + bash_function(root) +
          "complete -o default -F _fathom fathom\n";
 }
 
-std::string zsh_script(const CommandTree& tree) {
+std::string zsh_script(const Command& root) {
   return "#compdef fathom\n# zsh completion for fathom:  source <(fathom completion zsh)\n"
          "autoload -U +X bashcompinit && bashcompinit\n" +
-         bash_function(tree) + "complete -o default -F _fathom fathom\n";
+         bash_function(root) + "complete -o default -F _fathom fathom\n";
 }
 
 /// fish asks per option: -n condition on the subcommand path, -l name, -a values, -d description.
-std::string fish_script(const CommandTree& tree) {
+std::string fish_script(const Command& root) {
   std::string script = "# fish completion for fathom:  fathom completion fish | source\n";
-  for (const Node& node : all_nodes(tree)) {
-    std::vector<std::string> path = split(node.path, ' ');
+  for (const Command* command : all_commands(root)) {
+    std::vector<std::string> path = split(command->path(), ' ');
     path.erase(path.begin());
     std::string condition = path.empty() ? "__fish_use_subcommand" : "";
     for (const std::string& part : path) {
       condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + part);
     }
-    for (const CLI::App* sub : subcommands(*node.command)) {
+    for (const Command* sub : command->subcommands()) {
       script += fmt::format("complete -c fathom -n {} -a {} -d {}\n", quote(condition),
-                            quote(sub->get_name()), quote(tree.text(*sub).summary));
+                            quote(sub->name()), quote(sub->text().summary));
     }
-    for (const CLI::Option* option : visible_options(*node.command)) {
-      const std::string values = join(tree.values(*option), " ");
+    for (const Option* option : command->options()) {
+      const std::string values = join(option->values(), " ");
       std::string line = fmt::format("complete -c fathom -n {}", quote(condition));
-      if (option->get_positional()) {
+      if (option->is_positional()) {
         if (values.empty()) continue;
         script += line + fmt::format(" -f -a {}\n", quote(values));
         continue;
       }
-      for (const std::string& name : option->get_lnames()) line += " -l " + name;
-      for (const std::string& name : option->get_snames()) line += " -s " + name;
-      if (option->get_expected_max() > 0)
-        line += values.empty() ? " -r" : " -x -a " + quote(values);
-      script += line + " -d " + quote(option->get_description()) + "\n";
+      for (const std::string& name : option->long_names()) line += " -l " + name;
+      for (const std::string& name : option->short_names()) line += " -s " + name;
+      if (!option->is_flag()) line += values.empty() ? " -r" : " -x -a " + quote(values);
+      script += line + " -d " + quote(option->description()) + "\n";
     }
   }
   return script;
@@ -129,21 +117,21 @@ std::string fish_script(const CommandTree& tree) {
 
 }  // namespace
 
-std::string render_completion(const CommandTree& tree, const std::string& shell) {
-  if (shell == "bash") return bash_script(tree);
-  if (shell == "zsh") return zsh_script(tree);
-  return fish_script(tree);
+std::string render_completion(const Command& root, const std::string& shell) {
+  if (shell == "bash") return bash_script(root);
+  if (shell == "zsh") return zsh_script(root);
+  return fish_script(root);
 }
 
 void add_completion_command(CommandTree& tree) {
   auto shell = std::make_shared<std::string>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "completion",
       {"Print a shell completion script",
        "",
        {{"completion bash > ~/.local/share/bash-completion/completions/fathom", "bash"},
         {"completion fish > ~/.config/fish/completions/fathom.fish", "fish"}}},
-      [&tree, shell](Session& session) { session.out << render_completion(tree, *shell); });
+      [&tree, shell](Session& session) { session.out << render_completion(tree.root(), *shell); });
   tree.restrict(command.add_option("SHELL", *shell, "Which shell")->required(),
                 {"bash", "zsh", "fish"});
 }

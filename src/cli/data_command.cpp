@@ -1,13 +1,12 @@
 // fathom data: corpora to token files, and a look at them.
 #include <fmt/format.h>
 
-#include <thread>
-
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "core/counts.h"
 #include "core/error.h"
+#include "core/threads.h"
 #include "core/units.h"
 #include "core/utf8.h"
 #include "data/batch_sampler.h"
@@ -56,8 +55,7 @@ PrepareRequest to_request(const PrepareOptions& options) {
   request.tokenizer = {options.tokenizer, as_size(parse_whole(options.vocabulary, "--vocab")),
                        as_size(parse_whole(options.sample, "--tokenizer-sample"))};
   if (!options.tokenizer_from.empty()) request.tokenizer_from = options.tokenizer_from;
-  request.threads =
-      options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  request.threads = threads_or_all(options.threads);
   return request;
 }
 
@@ -225,7 +223,7 @@ void run_sample(Session& session, const SampleOptions& options) {
   if (options.json) print_json(session, document);
 }
 
-void add_prepare_options(CommandTree& tree, CLI::App& command, PrepareOptions& options) {
+void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& options) {
   command
       .add_option("CORPUS,--corpus", options.corpus,
                   "A file, a folder, - for standard input, or sotu")
@@ -233,14 +231,14 @@ void add_prepare_options(CommandTree& tree, CLI::App& command, PrepareOptions& o
   command.add_option("-o,--output", options.output, "The folder to write")
       ->required()
       ->type_name("DIR");
-  tree.restrict(
-      command.add_option("--tokenizer", options.tokenizer, "How to cut text (default bpe)"),
-      tokenizer_kinds());
-  command.add_option("--vocab", options.vocabulary, "Pieces of a bpe tokenizer (default 2000)")
+  tree.restrict(command.add_option("--tokenizer", options.tokenizer,
+                                   "How to split text into tokens (default bpe)"),
+                tokenizer_kinds());
+  command.add_option("--vocab", options.vocabulary, "Vocabulary of a bpe tokenizer (default 2000)")
       ->type_name("N");
   command
       .add_option("--tokenizer-sample", options.sample,
-                  "Bytes of training text that bpe learns from, at most (default 32M)")
+                  "Most bytes of training text that bpe learns from (default 32M)")
       ->type_name("N");
   command
       .add_option("--tokenizer-from", options.tokenizer_from,
@@ -262,34 +260,33 @@ void add_prepare_options(CommandTree& tree, CLI::App& command, PrepareOptions& o
       ->type_name("CORPUS");
   command.add_option("--test-from", options.test_from, "Take test text from here instead")
       ->type_name("CORPUS");
-  command.add_option("--seed", options.seed, "Another split of the same documents (default 0)")
-      ->type_name("N");
+  command.add_option("--seed", options.seed, "Seed of the split (default 0)")->type_name("N");
   command.add_option("--threads", options.threads, "Encoding threads (default all cores)")
       ->type_name("N");
   command.add_flag("--json", options.json, "Print JSON");
 }
 
-void add_prepare(CommandTree& tree, CLI::App& parent) {
+void add_prepare(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<PrepareOptions>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "prepare",
       {"Turn a corpus into token files",
        "Reads plain text, .xz or .zst (recognised by content), splits it by document into train, "
        "valid and test, and writes memory-mapped token files. Inputs may be larger than memory. "
        "The same text and options give the same files on any machine.",
-       {{"data prepare sotu -o tokens/", "the default corpus, bpe with 2000 pieces"},
+       {{"data prepare sotu -o tokens/", "the default corpus, bpe with a vocabulary of 2000"},
         {"data prepare wiki.txt.zst -o tokens/ --vocab 8K --valid 1% --test 1%",
          "a packed file, articles split at '= Title =' lines"},
-        {"data prepare books/ -o tokens/ --tokenizer bytes", "a folder, one document a file"},
+        {"data prepare books/ -o tokens/ --tokenizer bytes", "a folder, one document per file"},
         {"data prepare - -o tokens/ --document-separator '<|end|>' < dump.txt",
          "a stream, documents ended by a line"}}},
       [options](Session& session) { run_prepare(session, *options); });
   add_prepare_options(tree, command, *options);
 }
 
-void add_info(CommandTree& tree, CLI::App& parent) {
+void add_info(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<InfoOptions>();
-  CLI::App& command =
+  Command& command =
       tree.add(parent, "info",
                {"Show what a prepared corpus holds",
                 "",
@@ -301,9 +298,9 @@ void add_info(CommandTree& tree, CLI::App& parent) {
   command.add_flag("--json", options->json, "Print JSON");
 }
 
-void add_sample(CommandTree& tree, CLI::App& parent) {
+void add_sample(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<SampleOptions>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "sample",
       {"Print windows of tokens as text, as training reads them",
        "",
@@ -313,12 +310,12 @@ void add_sample(CommandTree& tree, CLI::App& parent) {
   command.add_option("DIR", options->folder, "A folder made by 'fathom data prepare'")->required();
   tree.restrict(command.add_option("--split", options->split, "Which split (default train)"),
                 list_names<Split>());
-  command.add_option("--tokens", options->tokens, "Tokens a window (default 64)")
+  command.add_option("--tokens", options->tokens, "Tokens per window (default 64)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(Range{1, 1 << 20});
   command.add_option("--count", options->count, "Windows (default 3)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(Range{1, 1 << 20});
   command.add_option("--seed", options->seed, "The sampler's seed (default 0)")->type_name("N");
   command.add_flag("--pieces", options->pieces, "Put a bar between tokens");
   command.add_flag("--json", options->json, "Print JSON");
@@ -327,13 +324,13 @@ void add_sample(CommandTree& tree, CLI::App& parent) {
 }  // namespace
 
 void add_data_command(CommandTree& tree) {
-  CLI::App& command = tree.add(tree.root(), "data",
-                               {"Prepare and inspect corpora",
-                                "",
-                                {{"data prepare sotu -o tokens/", "tokens of the default corpus"},
-                                 {"data info tokens/", "what they hold"},
-                                 {"data sample tokens/", "what training reads"}}},
-                               nullptr);
+  Command& command = tree.add(tree.root(), "data",
+                              {"Prepare and inspect corpora",
+                               "",
+                               {{"data prepare sotu -o tokens/", "tokens of the default corpus"},
+                                {"data info tokens/", "what they hold"},
+                                {"data sample tokens/", "what training reads"}}},
+                              nullptr);
   add_prepare(tree, command);
   add_info(tree, command);
   add_sample(tree, command);

@@ -1,4 +1,4 @@
-// fathom doctor: what this machine offers to training, measured.
+// fathom doctor: what this machine offers for training, measured.
 #include <dnnl.h>
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "engine/cpu/cpu_features.h"
@@ -32,8 +33,7 @@ void examine_gpu(Findings& found) {
   try {
     const CudaModule& cuda = cuda_module();
     const CudaDevice device = cuda.describe(0);
-    found.gpu =
-        fmt::format("{}, {}", device.name, format_bytes(static_cast<double>(device.total_bytes)));
+    found.gpu = fmt::format("{}, {}", device.name, format_bytes(as_double(device.total_bytes)));
     found.gpu_bf16 = cuda.measure_product_flops(0, DType::bf16);
     found.gpu_f32 = cuda.measure_product_flops(0, DType::f32);
     found.gpu_bandwidth = cuda.measure_memory_bandwidth(0);
@@ -108,9 +108,9 @@ void print_text(Session& session, const Findings& found) {
 
 void add_doctor_command(CommandTree& tree) {
   auto json = std::make_shared<bool>(false);
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "doctor",
-      {"What this machine offers to training, measured",
+      {"What this machine offers for training, measured",
        "Shows the processor's features, the libraries in use and the measured peaks of matrix "
        "products and memory that training speeds are compared with.",
        {{"doctor", "takes about two seconds"}, {"doctor --json", "for a script"}}},

@@ -1,31 +1,31 @@
 // Help text: usage, examples first, then options in one aligned column.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/command_line.h"
 #include "core/text.h"
 
 namespace fathom {
 namespace {
 
-std::string full_name(const CLI::App& command) {
-  return command.get_parent() == nullptr
-             ? command.get_name()
-             : full_name(*command.get_parent()) + " " + command.get_name();
-}
-
-std::string usage(const CLI::App& command) {
-  std::string line = full_name(command);
+std::string usage(const Command& command) {
+  std::string line = command.path();
   bool has_flags = false;
-  for (const CLI::Option* option : visible_options(command)) {
-    if (!option->get_positional()) {
+  for (const Option* option : command.options()) {
+    if (!option->is_positional()) {
       has_flags = true;
     } else {
-      line += option->get_required() ? " " + option->get_name() : " [" + option->get_name() + "]";
+      line += option->is_required() ? " " + option->label() : " [" + option->label() + "]";
     }
   }
-  if (!subcommands(command).empty()) line += command.get_parent() ? " [COMMAND]" : " COMMAND";
+  if (!command.subcommands().empty()) line += command.parent() ? " [COMMAND]" : " COMMAND";
   if (has_flags) line += " [OPTIONS]";
   return line;
+}
+
+std::string group_of(const Option& option) {
+  return option.is_positional() ? "Arguments" : option.group_name();
 }
 
 /// Two columns: label and wrapped explanation.
@@ -54,9 +54,8 @@ std::string definition_list(const std::vector<std::pair<std::string, std::string
 
 }  // namespace
 
-std::string render_help(const CommandTree& tree, const CLI::App& command,
-                        const Terminal& terminal) {
-  const CommandText& about = tree.text(command);
+std::string render_help(const Command& command, const Terminal& terminal) {
+  const CommandText& about = command.text();
   std::string text = fmt::format("{}\n\n{} {}\n", terminal.accent(about.summary),
                                  terminal.bold("Usage:"), usage(command));
   if (!about.examples.empty()) {
@@ -72,8 +71,8 @@ std::string render_help(const CommandTree& tree, const CLI::App& command,
   }
 
   std::vector<std::pair<std::string, std::string>> entries;
-  for (const CLI::App* sub : subcommands(command)) {
-    entries.emplace_back(sub->get_name(), tree.text(*sub).summary);
+  for (const Command* sub : command.subcommands()) {
+    entries.emplace_back(sub->name(), sub->text().summary);
   }
   if (!entries.empty()) {
     text += "\n" + terminal.bold("Commands:") + "\n" + definition_list(entries, terminal);
@@ -81,31 +80,21 @@ std::string render_help(const CommandTree& tree, const CLI::App& command,
 
   // Options in the order of their groups' first appearance.
   std::vector<std::string> groups;
-  for (const CLI::Option* option : visible_options(command)) {
-    const std::string group = option->get_positional() ? "Arguments" : option->get_group();
+  for (const Option* option : command.options()) {
+    const std::string group = group_of(*option);
     if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
   }
   for (const std::string& group : groups) {
     entries.clear();
-    for (const CLI::Option* option : visible_options(command)) {
-      if ((option->get_positional() ? "Arguments" : option->get_group()) != group) continue;
-      std::string label = option_label(*option);
-      if (!option->get_positional() && option->get_expected_max() > 0 &&
-          !option->get_type_name().empty()) {
-        label += " " + option->get_type_name();
-      }
-      std::string meaning = option->get_description();
-      if (!tree.values(*option).empty()) {
-        meaning += fmt::format(" ({})", join(tree.values(*option), " | "));
-      }
-      entries.emplace_back(label, meaning);
+    for (const Option* option : command.options()) {
+      if (group_of(*option) != group) continue;
+      const std::string value = option->value_name();
+      entries.emplace_back(option->label() + (value.empty() ? "" : " " + value), option->meaning());
     }
     text += "\n" + terminal.bold(group + ":") + "\n" + definition_list(entries, terminal);
   }
-  if (command.get_parent() == nullptr) {
-    text +=
-        "\nSee 'fathom COMMAND --help' for each. Exit codes: 0 done, 2 wrong request, "
-        "3 bad data, 4 no device, 70 bug.\n";
+  if (command.parent() == nullptr) {
+    text += fmt::format("\nSee 'fathom COMMAND --help' for each. Exit codes: {}.\n", kExitCodes);
   }
   return terminal.plain(text);
 }

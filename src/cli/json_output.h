@@ -10,7 +10,7 @@ namespace fathom {
 
 using Json = nlohmann::ordered_json;
 
-/// {"schema": "fathom.NAME.v1", "fathom": "0.1.0"} to be filled.
+/// {"schema": "fathom.NAME.v1", "fathom": "0.2.0"} to be filled.
 Json json_document(const std::string& name);
 void print_json(Session& session, const Json& document);
 

@@ -27,24 +27,23 @@ std::string roff(std::string_view text) {
   return escaped;
 }
 
-std::string page_name(const CLI::App& command) {
-  return command.get_parent() == nullptr
-             ? command.get_name()
-             : page_name(*command.get_parent()) + "-" + command.get_name();
+/// "fathom-shape-list".
+std::string page_name(const Command& command) {
+  return command.parent() == nullptr ? command.name()
+                                     : page_name(*command.parent()) + "-" + command.name();
 }
 
-void write_pages(const CommandTree& tree, const CLI::App& command,
-                 const std::filesystem::path& folder, std::ostream& out) {
+void write_pages(const Command& command, const std::filesystem::path& folder, std::ostream& out) {
   const auto file = folder / (page_name(command) + ".1");
-  write_file_atomically(file, render_man_page(tree, command));
+  write_file_atomically(file, render_man_page(command));
   out << file.string() << "\n";
-  for (const CLI::App* sub : subcommands(command)) write_pages(tree, *sub, folder, out);
+  for (const Command* sub : command.subcommands()) write_pages(*sub, folder, out);
 }
 
 }  // namespace
 
-std::string render_man_page(const CommandTree& tree, const CLI::App& command) {
-  const CommandText& about = tree.text(command);
+std::string render_man_page(const Command& command) {
+  const CommandText& about = command.text();
   const std::string name = page_name(command);
   std::string upper = name;
   for (char& c : upper) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -52,8 +51,7 @@ std::string render_man_page(const CommandTree& tree, const CLI::App& command) {
   std::string page =
       fmt::format(".TH {} 1 \"\" \"fathom {}\" \"Fathom manual\"\n", roff(upper), FATHOM_VERSION);
   page += fmt::format(".SH NAME\n{} \\- {}\n", roff(name), roff(about.summary));
-  page +=
-      fmt::format(".SH SYNOPSIS\n.B {}\n[\\fIOPTIONS\\fR]\n", roff(join(split(name, '-'), " ")));
+  page += fmt::format(".SH SYNOPSIS\n.B {}\n[\\fIOPTIONS\\fR]\n", roff(command.path()));
   if (!about.examples.empty()) page += ".SH EXAMPLES\n";
   for (const Example& example : about.examples) {
     page += fmt::format(".TP\n.B fathom {}\n{}\n", roff(example.command), roff(example.meaning));
@@ -64,27 +62,22 @@ std::string render_man_page(const CommandTree& tree, const CLI::App& command) {
       page += paragraph.empty() ? ".PP\n" : roff(paragraph) + "\n";
     }
   }
-  if (!subcommands(command).empty()) page += ".SH COMMANDS\n";
-  for (const CLI::App* sub : subcommands(command)) {
-    page += fmt::format(".TP\n.B {}\n{}, see \\fB{}\\fR(1)\n", roff(sub->get_name()),
-                        roff(tree.text(*sub).summary), roff(page_name(*sub)));
+  if (!command.subcommands().empty()) page += ".SH COMMANDS\n";
+  for (const Command* sub : command.subcommands()) {
+    page += fmt::format(".TP\n.B {}\n{}, see \\fB{}\\fR(1)\n", roff(sub->name()),
+                        roff(sub->text().summary), roff(page_name(*sub)));
   }
   page += ".SH OPTIONS\n";
-  for (const CLI::Option* option : visible_options(command)) {
-    page +=
-        fmt::format(".TP\n.B {}\n{}", roff(option_label(*option)), roff(option->get_description()));
-    if (!tree.values(*option).empty()) {
-      page += fmt::format(" ({})", roff(join(tree.values(*option), " | ")));
-    }
-    page += "\n";
+  for (const Option* option : command.options()) {
+    page += fmt::format(".TP\n.B {}\n{}\n", roff(option->label()), roff(option->meaning()));
   }
-  page += ".SH EXIT STATUS\n0 done, 2 wrong request, 3 bad data, 4 no device, 70 a bug.\n";
+  page += fmt::format(".SH EXIT STATUS\n{}.\n", kExitCodes);
   return page;
 }
 
 void add_man_command(CommandTree& tree) {
   auto folder = std::make_shared<std::string>();
-  CLI::App& command =
+  Command& command =
       tree.add(tree.root(), "man",
                {"Write the manual pages",
                 "Writes one page per command into a folder, from the same text as --help.",
@@ -96,7 +89,7 @@ void add_man_command(CommandTree& tree) {
                  if (!std::filesystem::is_directory(*folder)) {
                    throw DataError(fmt::format("{}: cannot make this folder", *folder));
                  }
-                 write_pages(tree, tree.root(), *folder, session.out);
+                 write_pages(tree.root(), *folder, session.out);
                });
   command.add_option("FOLDER", *folder, "Where the pages go")->required();
 }

@@ -4,6 +4,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/plan_report.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/units.h"
@@ -17,8 +18,9 @@ using namespace planner;
 
 /// Values as typed; make_request turns them into a PlanRequest.
 struct Options {
-  std::string size, flops, tokens, tolerance = "0.5%", vocab, context, step_tokens;
-  std::string law = "levine2020", objective = "loss", hardware = "h200", style, emit, output;
+  std::string size, flops, tokens, tolerance, vocab, context, step_tokens;
+  std::string law = laws::LevineLaw::kName, objective = name_of(Objective::loss);
+  std::string hardware = kDefaultHardware, style, emit, output;
   double levine_correlation = 0, ffn_ratio = 0;
   std::int64_t max_depth = 0, width_multiple = 0, head_size = 0, kv_group = 1;
   std::int64_t tensor_parallel = 1, pipeline_parallel = 1;
@@ -37,9 +39,11 @@ PlanRequest make_request(const Options& options) {
   request.count_embeddings = options.total;
   request.law = options.law;
   request.levine_correlation = options.levine_correlation;
-  request.objective = parse_objective(options.objective);
+  request.objective = parse_enum<Objective>(options.objective, "--objective");
   request.hardware = options.hardware;
-  request.tolerance = parse_fraction(options.tolerance, "--tolerance");
+  if (!options.tolerance.empty()) {
+    request.tolerance = parse_fraction(options.tolerance, "--tolerance");
+  }
   if (!options.step_tokens.empty()) {
     request.step_tokens = parse_whole(options.step_tokens, "--step-tokens");
   }
@@ -54,9 +58,9 @@ PlanRequest make_request(const Options& options) {
   if (!options.context.empty()) request.base.context = parse_whole(options.context, "--context");
   request.rules = {options.width_multiple, options.head_size, options.max_depth,
                    options.tensor_parallel, options.pipeline_parallel};
-  require_not_negative(static_cast<double>(options.width_multiple), "--width-multiple");
-  require_not_negative(static_cast<double>(options.head_size), "--head-size");
-  require_not_negative(static_cast<double>(options.max_depth), "--max-depth");
+  require_not_negative(as_double(options.width_multiple), "--width-multiple");
+  require_not_negative(as_double(options.head_size), "--head-size");
+  require_not_negative(as_double(options.max_depth), "--max-depth");
   require_not_negative(options.ffn_ratio, "--ffn-ratio");
   return request;
 }
@@ -84,17 +88,19 @@ std::vector<std::string> law_names() {
   return names;
 }
 
-void add_budget_options(CLI::App& command, Options& o) {
+void add_budget_options(Command& command, Options& o) {
   command.add_option("SIZE", o.size,
                      "Parameters to spend: 350M, 1.3B, 1e12 (embeddings not counted)");
   command.add_option("--flops", o.flops, "Training FLOPs to spend instead of a size")
       ->type_name("C");
   command.add_flag("--total", o.total, "SIZE counts embeddings too");
-  command.add_option("--tokens", o.tokens, "Training tokens (default 20 per parameter)")
+  command
+      .add_option("--tokens", o.tokens,
+                  fmt::format("Training tokens (default {:g} per parameter)", kTokensPerParameter))
       ->type_name("T");
 }
 
-void add_law_options(CommandTree& tree, CLI::App& command, Options& o) {
+void add_law_options(CommandTree& tree, Command& command, Options& o) {
   command
       .add_option("--law", o.law,
                   "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
@@ -102,13 +108,15 @@ void add_law_options(CommandTree& tree, CLI::App& command, Options& o) {
       ->type_name("LAW");
   tree.restrict(
       command.add_option("--objective", o.objective, "What to optimise")->type_name("GOAL"),
-      objective_names());
+      list_names<Objective>());
   command
       .add_option("--hardware", o.hardware,
                   "Profile for times: " + fmt::format("{}", fmt::join(hardware_names(), ", ")) +
                       " or a .toml file")
       ->type_name("HW");
-  command.add_option("--tolerance", o.tolerance, "Loss the band may cost (default 0.5%)")
+  command
+      .add_option("--tolerance", o.tolerance,
+                  fmt::format("Loss the band may cost (default {:g}%)", 100 * kDefaultTolerance))
       ->type_name("SHARE");
   command
       .add_option("--levine-correlation", o.levine_correlation,
@@ -116,21 +124,24 @@ void add_law_options(CommandTree& tree, CLI::App& command, Options& o) {
       ->type_name("R");
   command
       .add_option("--step-tokens", o.step_tokens,
-                  "Tokens a step and device in the time model (default 65536)")
+                  fmt::format("Tokens per step and device in the time model (default {})",
+                              kDefaultStepTokens))
       ->type_name("N");
 }
 
-void add_shape_options(CommandTree& tree, CLI::App& command, Options& o) {
+void add_shape_options(CommandTree& tree, Command& command, Options& o) {
   const char* group = "Shape and constraints";
   tree.restrict(
       command.add_option("--style", o.style, "Block style (default llama: gated, RMSNorm)")
           ->type_name("STYLE")
           ->group(group),
       {"llama", "gpt2"});
-  command.add_option("--vocab", o.vocab, "Vocabulary (default 50304)")
+  command.add_option("--vocab", o.vocab, fmt::format("Vocabulary (default {})", kDefaultVocab))
       ->type_name("V")
       ->group(group);
-  command.add_option("--context", o.context, "Context length (default 2048)")
+  command
+      .add_option("--context", o.context,
+                  fmt::format("Context length (default {})", kDefaultContext))
       ->type_name("T")
       ->group(group);
   command.add_flag("--untied", o.untied, "Separate output matrix")->group(group);
@@ -148,7 +159,9 @@ void add_shape_options(CommandTree& tree, CLI::App& command, Options& o) {
                   "Width divisible by this (default 128, 64 when narrow)")
       ->type_name("N")
       ->group(group);
-  command.add_option("--head-size", o.head_size, "Head size (default 64, 128 from width 1536 on)")
+  command
+      .add_option("--head-size", o.head_size,
+                  fmt::format("Head size (default 64, 128 from width {} on)", kLargeHeadWidth))
       ->type_name("K")
       ->group(group);
   command
@@ -167,16 +180,15 @@ void add_shape_options(CommandTree& tree, CLI::App& command, Options& o) {
 
 void add_plan_command(CommandTree& tree) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "plan",
       {"A shape for a budget: layers, width, heads, and the evidence",
-       "Recommends a shape for a number of parameters or FLOPs, shows the band of depths that are "
-       "as "
-       "good and what leaving it costs, sets all published laws side by side, and names published "
+       "Recommends a shape for a number of parameters or FLOPs. Shows the band of depths that are "
+       "equally good and the cost of leaving it, all published laws side by side, and published "
        "neighbours. Every statement is marked proved, fitted, extrapolated or convention.",
        {{"plan 1.3B", "the shape for 1.3 billion parameters"},
         {"plan 350M --objective decode-latency --hardware rtx4090",
-         "the fastest to decode that is as good"},
+         "the fastest to decode among equally good shapes"},
         {"plan --flops 1e22 --total", "what 1e22 training FLOPs buy, embeddings counted"},
         {"plan 7B --tensor-parallel 8 --pipeline-parallel 4 --kv-group 4",
          "divisible over 32 GPUs, grouped heads"},

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "cli/plan_report.h"
 #include "cli/shape_json.h"
 
@@ -60,13 +58,12 @@ void print_plan_json(Session& session, const Plan& plan) {
   document["transition_layers"] = plan.transition_layers;
   document["transition_width"] = plan.transition_width;
   document["theory_threshold_layers"] = plan.theory_threshold;
-  document["band"] = {{"layers", {std::ceil(plan.band.low), std::floor(plan.band.high)}},
+  const WholeDepths band = whole_depths(plan.band);
+  document["band"] = {{"layers", {band.low, band.high}},
                       {"edges", {plan.band.low, plan.band.high}},
                       {"best_layers", plan.best_layers},
                       {"tolerance", plan.request.tolerance},
                       {"law", plan.loss_law.name}};
-  document["band"]["layers"] = {static_cast<std::int64_t>(std::ceil(plan.band.low)),
-                                static_cast<std::int64_t>(std::floor(plan.band.high))};
   for (const LawRow& row : plan.laws) document["laws"].push_back(law_json(row));
   for (const ObjectiveRow& row : plan.objectives) {
     Json json{{"objective", to_string(row.objective)}, {"rule", row.rule}};

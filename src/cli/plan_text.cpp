@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cli/plan_report.h"
+#include "core/counts.h"
 #include "core/units.h"
 #include "terminal/chart.h"
 #include "terminal/table.h"
@@ -20,10 +21,11 @@ void print_head(Session& session, const Plan& plan) {
       plan.request.flops ? fmt::format("{:.3g} FLOPs: {} parameters", *plan.request.flops,
                                        format_count(plan.budget.parameters()))
                          : fmt::format("{} parameters", format_count(plan.budget.parameters()));
-  session.out << terminal.plain(fmt::format("{}  {} ({}), {} tokens{}\n\n",
-                                            terminal.accent("fathom plan"), budget,
-                                            plan.budget.description(), format_count(plan.tokens),
-                                            plan.request.tokens ? "" : " at 20 a parameter"));
+  session.out << terminal.plain(fmt::format(
+      "{}  {} ({}), {} tokens{}\n\n", terminal.accent("fathom plan"), budget,
+      plan.budget.description(), format_count(plan.tokens),
+
+      plan.request.tokens ? "" : fmt::format(" at {:g} per parameter", kTokensPerParameter)));
   session.out << terminal.plain(fmt::format(
       "  {}   {} heads of {}, ffn {}{}{}\n",
       terminal.bold(fmt::format("{} layers × {} wide", shape.layers, shape.width)), shape.heads,
@@ -68,7 +70,7 @@ void print_picture(Session& session, const Plan& plan) {
   chart.shade_low = plan.band.low;
   chart.shade_high = plan.band.high;
   chart.width = std::min<std::size_t>(72, session.terminal.width - 16);
-  chart.markers.push_back({static_cast<double>(plan.recommendation.shape.layers), "▲ this plan"});
+  chart.markers.push_back({as_double(plan.recommendation.shape.layers), "▲ this plan"});
   session.out << session.terminal.plain(fmt::format(
       "\n  Loss penalty against depth at equal parameters ({}; heavy axis: within {:.2g} %)\n",
       plan.loss_law.title, 100 * plan.request.tolerance));
@@ -84,7 +86,8 @@ std::string interval_text(const std::optional<Interval>& interval) {
 /// Whole depths inside the band.
 std::string band_text(const std::optional<Interval>& band) {
   if (!band) return "";
-  return fmt::format("{:.0f}–{:.0f}", std::ceil(band->low), std::floor(band->high));
+  const WholeDepths depths = whole_depths(*band);
+  return fmt::format("{}–{}", depths.low, depths.high);
 }
 
 void print_laws(Session& session, const Plan& plan) {
@@ -124,8 +127,7 @@ void print_objectives(Session& session, const Plan& plan) {
     const bool chosen = row.objective == plan.request.objective;
     table.add_row(
         {(chosen ? "▲ " : "  ") + to_string(row.objective), depth_by_width(c.shape),
-         format_percent(c.penalty),
-         format_count(static_cast<double>(plan.request.step_tokens) / c.step_seconds),
+         format_percent(c.penalty), format_count(c.tokens_per_second),
          std::isfinite(c.seconds_to_equal_loss) ? format_seconds(c.seconds_to_equal_loss) : "never",
          format_seconds(c.decode_seconds), row.rule});
   }
@@ -142,10 +144,9 @@ void print_neighbours(Session& session, const Plan& plan) {
   for (const CatalogueEntry* entry : plan.neighbours) {
     const Shape& shape = entry->shape;
     table.add_row({entry->name, depth_by_width(shape),
-                   format_count(static_cast<double>(count_parameters(shape).non_embedding())),
+                   format_count(as_double(count_parameters(shape).non_embedding())),
                    std::to_string(shape.heads),
-                   fmt::format("{:.0f}", static_cast<double>(shape.width) /
-                                             static_cast<double>(shape.layers))});
+                   fmt::format("{:.0f}", as_double(shape.width) / as_double(shape.layers))});
   }
   session.out << table.render(session.terminal);
 }

@@ -1,21 +1,20 @@
 // fathom rank: the exact separation rank of one network, or of all its balanced partitions.
 #include <fmt/format.h>
 
-#include <map>
-
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/rank_options.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "exact/partition.h"
+#include "exact/rank_grid.h"
 #include "exact/rank_json.h"
+#include "exact/rank_request.h"
 #include "exact/rank_table.h"
 #include "terminal/progress.h"
 #include "terminal/table.h"
-#include "theory/separation_bounds.h"
 
 namespace fathom {
 namespace {
@@ -41,53 +40,27 @@ struct Options {
   RankWorkOptions work;
 };
 
-std::size_t default_positions(const Options& options, Family family) {
-  if (options.positions != 0) return options.positions;
-  if (family != Family::attention) return 8;
-  return 2 * (options.embedding_rank != 0 ? options.embedding_rank : options.width);
-}
-
-RankSetting to_setting(const Options& options) {
-  RankSetting setting;
-  setting.family = parse_enum<Family>(options.family, "family");
-  if (options.width == 0) throw ConfigError("--width is required: the network's width or channels");
-  if (options.layers == 0 && setting.family != Family::conv) {
-    throw ConfigError("--layers is required: the network's depth");
+RankRequest make_request(const Options& options) {
+  RankRequest request;
+  request.family = parse_enum<Family>(options.family, "--family");
+  request.layers = options.layers;
+  request.width = options.width;
+  request.heads = options.heads;
+  request.positions = options.positions;
+  if (!options.all_balanced) request.partition = options.partition;
+  if (options.output_position == "0") {
+    request.output_position = 0;  // parse_whole wants more than zero
+  } else if (!options.output_position.empty() && options.output_position != "all") {
+    request.output_position =
+        static_cast<std::size_t>(parse_whole(options.output_position, "--output-position"));
   }
-  if (options.width > kMaxRankWidth || options.positions > kMaxRankWidth) {
-    throw ConfigError(
-        fmt::format("width and positions must be at most {} for an exact rank", kMaxRankWidth));
-  }
-  setting.layers = std::max<std::size_t>(1, options.layers);
-  setting.width = options.width;
-  setting.heads = options.heads;
-  setting.positions = default_positions(options, setting.family);
-  setting.inputs = options.inputs != 0 ? options.inputs : options.width;
-  setting.output_position = setting.positions - 1;
-  if (!options.output_position.empty() && options.output_position != "all") {
-    setting.output_position =
-        options.output_position == "0"
-            ? 0
-            : static_cast<std::size_t>(parse_whole(options.output_position, "--output-position"));
-  }
-  setting.output_component = options.output_component;
-  setting.causal = options.mask == "causal";
-  setting.residual = options.residual;
-  setting.embedding_rank = options.embedding_rank;
-  setting.pooling = parse_enum<Pooling>(options.pooling, "pooling");
-  if (setting.positions < 2) {
-    throw ConfigError(
-        fmt::format("a partition needs at least 2 positions, not {}", setting.positions));
-  }
-  setting.partition = options.all_balanced ? balanced_partitions(setting.positions).front()
-                                           : parse_partition(options.partition, setting.positions);
-  validate(setting);
-  if (setting.family == Family::conv && options.layers != 0 &&
-      options.layers != setting.conv().rounds()) {
-    throw ConfigError(fmt::format("{} positions are pooled in {} rounds; leave --layers away",
-                                  setting.positions, setting.conv().rounds()));
-  }
-  return setting;
+  request.output_component = options.output_component;
+  request.causal = options.mask == "causal";
+  request.residual = options.residual;
+  request.embedding_rank = options.embedding_rank;
+  request.inputs = options.inputs;
+  request.pooling = parse_enum<Pooling>(options.pooling, "--pooling");
+  return request;
 }
 
 std::string title(const RankSetting& s) {
@@ -132,13 +105,11 @@ void print_result(Session& session, const RankSetting& setting, const RankResult
     table.add_row({"sharper bound", result.bound.get_str(), "proved for these heads and layers"});
   }
   if (setting.family == Family::attention && !setting.causal) {
-    const auto bounds = theory::separation_bounds({static_cast<std::int64_t>(setting.layers),
-                                                   static_cast<std::int64_t>(setting.width),
-                                                   static_cast<std::int64_t>(setting.heads)});
+    const auto bounds = printed_bounds(setting);
     table.add_row({fmt::format("Theorem {} lower", bounds.theorem),
-                   bounds.log3_lower ? power_of_3_text(*bounds.log3_lower) : "-", "as printed"});
+                   bounds.log3_lower ? format_power(3, *bounds.log3_lower) : "-", "as printed"});
     table.add_row({fmt::format("Theorem {} upper", bounds.theorem),
-                   power_of_3_text(bounds.log3_upper), "as printed"});
+                   format_power(3, bounds.log3_upper), "as printed"});
   }
   session.out << terminal.plain(table.render(terminal));
   std::size_t largest = 0;
@@ -167,7 +138,7 @@ RankOptions with_progress(const Options& options, ProgressLine& line) {
 }
 
 void run_one(Session& session, const Options& options) {
-  const RankSetting setting = to_setting(options);
+  const RankSetting setting = resolve(make_request(options));
   if (options.output_position == "all") {
     throw ConfigError("--output-position all goes with --all-balanced");
   }
@@ -181,58 +152,10 @@ void run_one(Session& session, const Options& options) {
   print_json(session, document);
 }
 
-/// Every balanced partition (and every output position, when asked), one of each complementary
-/// pair: exchanging A and B transposes the matrix.
-std::vector<RankSetting> balanced_settings(const Options& options) {
-  const RankSetting base = to_setting(options);
-  std::vector<RankSetting> settings;
-  const bool all_outputs = options.output_position == "all" && base.family == Family::attention;
-  for (std::size_t i = 0; i < (all_outputs ? base.positions : 1); ++i) {
-    for (const std::string& partition : balanced_partitions(base.positions)) {
-      if (partition.front() == '1') continue;
-      settings.push_back(base);
-      settings.back().partition = partition;
-      if (all_outputs) settings.back().output_position = i;
-    }
-  }
-  return settings;
-}
-
-Json balanced_json(const std::vector<RankSetting>& settings, const std::vector<RankResult>& results,
-                   const std::map<std::size_t, std::vector<std::string>>& groups) {
-  Json document = json_document("rank");
-  add_setting(document, settings.front());
-  document.erase("partition");
-  document["partitions"] = Json::array();
-  double seconds = 0;
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    seconds += results[i].seconds;
-    for (const std::string& partition :
-         {settings[i].partition, complement(settings[i].partition)}) {
-      Json entry;
-      entry["partition"] = partition;
-      entry["output_position"] = settings[i].output_position;
-      entry["rank"] = results[i].rank;
-      entry["status"] = to_string(results[i].status);
-      entry["rmax"] = results[i].rmax.get_str();
-      if (results[i].rmax < mpz_class("9007199254740992")) entry["rmax"] = results[i].rmax.get_ui();
-      entry["error_probability"] = results[i].error_probability;
-      document["partitions"].push_back(entry);
-    }
-  }
-  document["groups"] = Json::array();
-  for (const auto& [rank, partitions] : groups) {
-    document["groups"].push_back(
-        {{"rank", rank}, {"count", partitions.size()}, {"partitions", partitions}});
-  }
-  document["invariant"] = groups.size() == 1;
-  document["primes"] = results.front().primes;
-  document["seconds"] = seconds;
-  return document;
-}
-
 void run_all_balanced(Session& session, const Options& options) {
-  const std::vector<RankSetting> settings = balanced_settings(options);
+  const bool every_output = options.output_position == "all";
+  const std::vector<RankSetting> settings =
+      balanced_settings(resolve(make_request(options)), every_output);
   ProgressLine line(session.err, is_live_error_stream(session.err));
   RankOptions work = to_rank_options(options.work);
   // The Gram form takes the invariance for granted; here it is the question.
@@ -240,18 +163,16 @@ void run_all_balanced(Session& session, const Options& options) {
   TableProgress progress;
   progress.finished = [&](std::size_t, const RankResult&, std::size_t done, std::size_t total) {
     line.update(fmt::format("{} of {} partitions", done, total),
-                static_cast<double>(done) / static_cast<double>(total));
+                as_double(done) / as_double(total));
   };
   const std::vector<RankResult> results = compute_ranks(settings, work, nullptr, progress);
   line.clear();
-  std::map<std::size_t, std::vector<std::string>> groups;
-  for (std::size_t i = 0; i < settings.size(); ++i) {
-    const std::string suffix =
-        options.output_position == "all" ? fmt::format("@{}", settings[i].output_position) : "";
-    groups[results[i].rank].push_back(settings[i].partition + suffix);
-    groups[results[i].rank].push_back(complement(settings[i].partition) + suffix);
+  const PartitionGroups groups = group_partitions(settings, results, every_output);
+  if (options.json) {
+    Json document = json_document("rank");
+    add_balanced(document, settings, results, groups);
+    return print_json(session, document);
   }
-  if (options.json) return print_json(session, balanced_json(settings, results, groups));
   const Terminal& terminal = session.terminal;
   session.out << terminal.plain(fmt::format("{}  {}, {} positions, all balanced partitions\n\n",
                                             terminal.accent("fathom rank"), title(settings.front()),
@@ -274,14 +195,13 @@ void run_all_balanced(Session& session, const Options& options) {
 
 void add_rank_command(CommandTree& tree) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "rank",
       {"The exact separation rank of a small network",
        "Computes, over prime fields, how strongly a network can couple two sets of input "
        "positions: the separation rank that arXiv 2006.12467 bounds. The answer is 'exact' where "
        "it meets a proved upper bound (R_max, or a sharper one where theory has it), 'generic' "
-       "where the grid saturated (with the "
-       "probability of error), 'at least' otherwise.",
+       "where the grid saturated (with the probability of error), 'at least' otherwise.",
        {{"rank --layers 2 --width 4", "one head, bidirectional: meets R_max"},
         {"rank --layers 2 --width 4 --heads 4", "heads lower the rank"},
         {"rank --layers 2 --width 2 --positions 4 --mask causal --all-balanced",
@@ -333,7 +253,7 @@ void add_rank_command(CommandTree& tree) {
                     .add_option("--family", options->family,
                                 "Network; conv and recurrent are arithmetic circuits")
                     ->type_name("NAME"),
-                {"attention", "conv", "recurrent"});
+                list_names<Family>());
   command
       .add_option("--input-dimension", options->inputs,
                   "Circuits: dimension M of the inputs (default the channels)")
@@ -341,7 +261,7 @@ void add_rank_command(CommandTree& tree) {
   tree.restrict(
       command.add_option("--pooling", options->pooling, "conv: which nodes are pooled first")
           ->type_name("NAME"),
-      {"contiguous", "mirror"});
+      list_names<Pooling>());
   add_rank_work_options(tree, command, options->work);
   command.add_flag("--json", options->json, "Print JSON");
   add_rank_table_command(tree, command);

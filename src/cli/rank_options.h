@@ -12,7 +12,7 @@ namespace fathom {
 
 /// Flags about the computation rather than the network.
 struct RankWorkOptions {
-  std::string method = "auto";
+  std::string method = name_of(exact::Method::automatic);
   std::string memory;
   std::uint64_t seed = 1;
   std::size_t primes = 2;
@@ -21,16 +21,14 @@ struct RankWorkOptions {
   bool whole = false;
 };
 
-void add_rank_work_options(CommandTree& tree, CLI::App& command, RankWorkOptions& options);
+void add_rank_work_options(CommandTree& tree, Command& command, RankWorkOptions& options);
 /// ConfigError for values that mean nothing.
 exact::RankOptions to_rank_options(const RankWorkOptions& options);
 
-/// "1-4,8" as 1, 2, 3, 4, 8; ConfigError names `what`.
-std::vector<std::size_t> parse_list(const std::string& text, const std::string& what);
+/// "1-4,8" as 1, 2, 3, 4, 8, nothing as nothing; ConfigError names `what`.
+std::vector<std::size_t> parse_sizes(const std::string& text, const std::string& what);
 
 /// "18", "≥ 18".
 std::string rank_text(const exact::RankResult& result);
-/// 3^x for a table: digits while small, a power of ten beyond.
-std::string power_of_3_text(double log3_value);
 
 }  // namespace fathom

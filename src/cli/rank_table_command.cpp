@@ -1,21 +1,18 @@
 // fathom rank table: a grid of settings, resumable, rank beside R_max and the printed bounds.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/rank_options.h"
-#include "core/error.h"
+#include "core/counts.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "exact/partition.h"
+#include "exact/rank_grid.h"
 #include "exact/rank_json.h"
 #include "exact/rank_table.h"
 #include "terminal/progress.h"
 #include "terminal/table.h"
-#include "theory/separation_bounds.h"
 
 namespace fathom {
 namespace {
@@ -38,98 +35,18 @@ struct Options {
   RankWorkOptions work;
 };
 
-std::vector<std::size_t> heads_of(const Options& options, std::size_t width) {
-  std::vector<std::size_t> heads;
-  if (options.heads == "all") {
-    for (std::size_t h = 1; h <= width; ++h) heads.push_back(h);
-  } else {
-    heads = parse_list(options.heads, "--heads");
-  }
-  std::erase_if(heads, [&](std::size_t h) { return width % h != 0; });
-  return heads;
-}
-
-/// Partition and output position: listed partitions (output last), or sizes of the side that holds
-/// the output (output first), or left-right.
-std::vector<std::pair<std::string, std::size_t>> partitions_of(const Options& options,
-                                                               std::size_t positions) {
-  std::vector<std::pair<std::string, std::size_t>> result;
-  if (!options.a_positions.empty()) {
-    for (const std::size_t a : parse_list(options.a_positions, "--a-positions")) {
-      if (a >= positions) {
-        throw ConfigError(
-            fmt::format("--a-positions {} leaves no position for side B of {}", a, positions));
-      }
-      result.emplace_back(std::string(a, '0') + std::string(positions - a, '1'), 0);
-    }
-    return result;
-  }
-  for (const std::string& text :
-       split(options.partitions.empty() ? "left-right" : options.partitions, ',')) {
-    result.emplace_back(parse_partition(text, positions), positions - 1);
-  }
-  return result;
-}
-
-std::vector<std::size_t> list_or_zero(const std::string& text, const char* what) {
-  return text.empty() ? std::vector<std::size_t>{0} : parse_list(text, what);
-}
-
-/// Everything the lists leave open for one depth, width, embedding rank and head count.
-void add_settings(const Options& options, const RankSetting& base,
-                  std::vector<RankSetting>& settings) {
-  for (std::size_t positions : list_or_zero(options.positions, "--positions")) {
-    if (positions == 0) positions = 2 * base.input_dimension();
-    if (positions > kMaxRankWidth) {
-      throw ConfigError(fmt::format("--positions must be at most {}", kMaxRankWidth));
-    }
-    for (const auto& [partition, output] : partitions_of(options, positions)) {
-      RankSetting setting = base;
-      setting.positions = positions;
-      setting.partition = partition;
-      setting.output_position = output;
-      validate(setting);
-      settings.push_back(setting);
-    }
-  }
-}
-
-std::vector<RankSetting> table_settings(const Options& options) {
-  if (options.layers.empty() || options.widths.empty()) {
-    throw ConfigError("--layers and --widths are required, e.g. --layers 2 --widths 1-12");
-  }
-  if (!options.partitions.empty() && !options.a_positions.empty()) {
-    throw ConfigError("--partitions and --a-positions exclude each other");
-  }
-  RankSetting base;
-  base.causal = options.mask == "causal";
-  base.residual = options.residual;
-  std::vector<RankSetting> settings;
-  for (const std::size_t layers : parse_list(options.layers, "--layers")) {
-    for (const std::size_t width : parse_list(options.widths, "--widths")) {
-      if (width > kMaxRankWidth) {
-        throw ConfigError(fmt::format("--widths must be at most {}", kMaxRankWidth));
-      }
-      for (const std::size_t rank : list_or_zero(options.embedding_ranks, "--embedding-ranks")) {
-        if (rank > width) continue;
-        base.layers = layers;
-        base.width = width;
-        base.embedding_rank = rank;
-        for (const std::size_t heads : heads_of(options, width)) {
-          base.heads = heads;
-          add_settings(options, base, settings);
-        }
-      }
-    }
-  }
-  if (settings.empty()) throw ConfigError("no setting is left: no --heads divides any --widths");
-  return settings;
-}
-
-theory::SeparationBounds printed_bounds(const RankSetting& s) {
-  return theory::separation_bounds({static_cast<std::int64_t>(s.layers),
-                                    static_cast<std::int64_t>(s.width),
-                                    static_cast<std::int64_t>(s.heads)});
+RankGrid make_grid(const Options& options) {
+  RankGrid grid;
+  grid.layers = parse_sizes(options.layers, "--layers");
+  grid.widths = parse_sizes(options.widths, "--widths");
+  if (options.heads != "all") grid.heads = parse_sizes(options.heads, "--heads");
+  grid.embedding_ranks = parse_sizes(options.embedding_ranks, "--embedding-ranks");
+  grid.positions = parse_sizes(options.positions, "--positions");
+  if (!options.partitions.empty()) grid.partitions = split(options.partitions, ',');
+  grid.a_positions = parse_sizes(options.a_positions, "--a-positions");
+  grid.causal = options.mask == "causal";
+  grid.residual = options.residual;
+  return grid;
 }
 
 std::string block_ranks(const RankResult& result, const char* separator) {
@@ -167,8 +84,8 @@ void print_table(Session& session, const std::vector<RankSetting>& settings,
                            std::count(s.partition.begin(), s.partition.end(), '1')),
          rank_text(results[i]), results[i].rmax.get_str(), results[i].bound.get_str(),
          to_string(results[i].status), std::to_string(bounds.theorem),
-         bounds.log3_lower ? power_of_3_text(*bounds.log3_lower) : "-",
-         power_of_3_text(bounds.log3_upper), format_seconds(results[i].seconds)});
+         bounds.log3_lower ? format_power(3, *bounds.log3_lower) : "-",
+         format_power(3, bounds.log3_upper), format_seconds(results[i].seconds)});
   }
   session.out << session.terminal.plain(table.render(session.terminal))
               << "  bound: the sharpest proved upper bound, R_max sharpened by heads and layers.\n"
@@ -214,7 +131,7 @@ void print_json_rows(Session& session, const std::vector<RankSetting>& settings,
 }
 
 void run_table(Session& session, const Options& options) {
-  const std::vector<RankSetting> settings = table_settings(options);
+  const std::vector<RankSetting> settings = grid_settings(make_grid(options));
   RankRecords records(options.records);
   ProgressLine line(session.err, is_live_error_stream(session.err));
   TableProgress progress;
@@ -222,8 +139,7 @@ void run_table(Session& session, const Options& options) {
                           std::size_t total) {
     line.note(fmt::format("{}/{}  {}: {} {}, {}", done, total, settings[index].key(),
                           to_string(result.status), result.rank, format_seconds(result.seconds)));
-    line.update(fmt::format("{} of {} settings", done, total),
-                static_cast<double>(done) / static_cast<double>(total));
+    line.update(fmt::format("{} of {} settings", done, total), as_double(done) / as_double(total));
   };
   const std::vector<RankResult> results =
       compute_ranks(settings, to_rank_options(options.work), &records, progress);
@@ -235,14 +151,14 @@ void run_table(Session& session, const Options& options) {
 
 }  // namespace
 
-void add_rank_table_command(CommandTree& tree, CLI::App& parent) {
+void add_rank_table_command(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "table",
       {"Separation ranks of a grid of attention networks",
-       "Computes every combination of the lists, two settings at a time on two cores, and prints "
-       "rank, R_max and the printed bounds side by side. Finished settings are kept in a record "
-       "file, so an interrupted table continues where it stopped.",
+       "Computes every combination of the lists, one setting per core, and prints rank, R_max and "
+       "the printed bounds side by side. Finished settings are kept in a record file, so an "
+       "interrupted table continues where it stopped.",
        {{"rank table --layers 2 --widths 1-12", "every head count that divides the width"},
         {"rank table --layers 3 --widths 2 --heads 1 --positions 6 --a-positions 1-5",
          "unbalanced partitions"},

@@ -1,6 +1,6 @@
-// An interrupt, a termination or SIGUSR1 asks for a checkpoint and an end. A second interrupt has
-// its default action again, for people who do not want to wait; a second termination has not:
-// parents and schedulers send several.
+// SIGINT, SIGTERM or SIGUSR1 asks for a checkpoint and an end. A second SIGINT has its default
+// action again, for people who do not want to wait; a second SIGTERM does not, because parents and
+// schedulers send several.
 #pragma once
 
 #include <signal.h>

@@ -17,15 +17,14 @@ namespace fathom {
 
 namespace fs = std::filesystem;
 
-void StudySource::add_options(CommandTree& tree, CLI::App& command) {
+void StudySource::add_options(CommandTree& tree, Command& command) {
   tree.restrict(command.add_option("--preset", preset, "A study that comes with the program")
                     ->type_name("NAME"),
                 study::preset_names());
   command.add_option("--corpus", corpus, "Text to learn from: a file, a folder or a name")
       ->type_name("PATH");
   command.add_option("--set", settings, "Override one value: table.key=value")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+      ->type_name("KEY=VALUE");
 }
 
 std::vector<std::string> StudySource::all_settings() const {
@@ -78,9 +77,9 @@ void run_init(Session& session, const InitOptions& options) {
 
 }  // namespace
 
-void add_study_init(CommandTree& tree, CLI::App& parent) {
+void add_study_init(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<InitOptions>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "init",
       {"Write a preset's spec to a file of your own",
        "Prints the TOML of a preset, or writes it to a new file, as a start for an own "
@@ -96,7 +95,7 @@ void add_study_init(CommandTree& tree, CLI::App& parent) {
 }
 
 void add_study_command(CommandTree& tree) {
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "study",
       {"Train a grid of models and see where depth pays",
        "A study is a TOML file (corpus, shapes, budget, training) and a directory that holds the "

@@ -16,23 +16,23 @@ struct StudySource {
   std::string corpus;
   std::vector<std::string> settings;
 
-  void add_options(CommandTree& tree, CLI::App& command);
+  void add_options(CommandTree& tree, Command& command);
   /// All --set settings, --corpus included.
   std::vector<std::string> all_settings() const;
   /// From `file` (a spec, or a study directory), or the preset when `file` is empty.
   study::StudySpec read(const std::string& file) const;
 };
 
-void add_study_init(CommandTree& tree, CLI::App& parent);
-void add_study_plan(CommandTree& tree, CLI::App& parent);
-void add_study_run(CommandTree& tree, CLI::App& parent);
-void add_study_stop(CommandTree& tree, CLI::App& parent);
-void add_study_worker(CommandTree& tree, CLI::App& parent);
-void add_study_task(CommandTree& tree, CLI::App& parent);
-void add_study_status(CommandTree& tree, CLI::App& parent);
-void add_study_list(CommandTree& tree, CLI::App& parent);
-void add_study_show(CommandTree& tree, CLI::App& parent);
-void add_study_export(CommandTree& tree, CLI::App& parent);
-void add_study_reindex(CommandTree& tree, CLI::App& parent);
+void add_study_init(CommandTree& tree, Command& parent);
+void add_study_plan(CommandTree& tree, Command& parent);
+void add_study_run(CommandTree& tree, Command& parent);
+void add_study_stop(CommandTree& tree, Command& parent);
+void add_study_worker(CommandTree& tree, Command& parent);
+void add_study_task(CommandTree& tree, Command& parent);
+void add_study_status(CommandTree& tree, Command& parent);
+void add_study_list(CommandTree& tree, Command& parent);
+void add_study_show(CommandTree& tree, Command& parent);
+void add_study_export(CommandTree& tree, Command& parent);
+void add_study_reindex(CommandTree& tree, Command& parent);
 
 }  // namespace fathom

@@ -67,9 +67,9 @@ void rebuild(Session& session, const Options& options) {
 
 }  // namespace
 
-void add_study_export(CommandTree& tree, CLI::App& parent) {
+void add_study_export(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "export",
       {"The runs for other programs",
        "csv and json give one row a run; tensorboard writes an event file a run with all its "
@@ -84,9 +84,9 @@ void add_study_export(CommandTree& tree, CLI::App& parent) {
       ->type_name("PATH");
 }
 
-void add_study_reindex(CommandTree& tree, CLI::App& parent) {
+void add_study_reindex(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command =
+  Command& command =
       tree.add(parent, "reindex",
                {fmt::format("Make {} and {} anew from the run folders", study::StudyFolder::kIndex,
                             study::StudyFolder::kPoints),

@@ -174,9 +174,9 @@ void run_fit(const Options& options, Session& session) {
 
 }  // namespace
 
-void add_study_fit(CommandTree& tree, CLI::App& study) {
+void add_study_fit(CommandTree& tree, Command& study) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       study, "fit",
       {"Fit transitions and laws to finished runs",
        "Reads the run folders of a study, or a CSV with the columns id, layers, width, params, "
@@ -201,13 +201,13 @@ void add_study_fit(CommandTree& tree, CLI::App& study) {
   command
       .add_option("--huber", options->fit.joint.delta,
                   "Where the joint fit turns from squares to absolute errors, in ln loss")
-      ->check(CLI::Range(1e-6, 1.0));
+      ->check(Range{1e-6, 1.0});
   command.add_option("--starts", options->fit.joint.starts, "Starts of the joint fit (default 60)")
-      ->check(CLI::Range(1, 100000));
+      ->check(Range{1, 100000});
   command
       .add_option("--replicates", options->fit.joint_replicates,
                   "Bootstrap refits of the joint law (default 200)")
-      ->check(CLI::Range(0, 100000));
+      ->check(Range{0, 100000});
   command
       .add_option("--holdout-above", options->holdout_above,
                   "Count left-out runs only beyond so many tokens, e.g. 50B")

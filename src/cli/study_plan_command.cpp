@@ -120,9 +120,9 @@ void print_text(Session& session, const Plan& plan) {
 
 }  // namespace
 
-void add_study_plan(CommandTree& tree, CLI::App& parent) {
+void add_study_plan(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "plan",
       {"What a study would train, and how long it takes here",
        "Lists the runs with parameters (N: without embeddings), tokens, FLOPs and memory, and "
@@ -138,7 +138,7 @@ void add_study_plan(CommandTree& tree, CLI::App& parent) {
   command.add_option("SPEC", options->spec, "TOML file or study directory");
   options->source.add_options(tree, command);
   command.add_option("--jobs", options->jobs, "Models at once (default: one a core)")
-      ->check(CLI::Range(1, 1024));
+      ->check(Range{1, 1024});
   command.add_flag("--no-timing", options->no_timing, "Time no steps, give no estimate");
   command.add_flag("--json", options->json, "Print JSON");
 }

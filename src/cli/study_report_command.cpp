@@ -71,9 +71,9 @@ void run_report(Session& session, const Options& options) {
 
 }  // namespace
 
-void add_study_report(CommandTree& tree, CLI::App& study) {
+void add_study_report(CommandTree& tree, Command& study) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       study, "report",
       {"Write the report of a study as one HTML file",
        "The file holds everything, charts and data, and opens without a network. It prints the "

@@ -115,9 +115,9 @@ void stop(Session& session, const StopOptions& options) {
 
 }  // namespace
 
-void add_study_run(CommandTree& tree, CLI::App& parent) {
+void add_study_run(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "run",
       {"Train the runs of a study that are not done",
        "Prepares the tokens once, then trains every run of the spec that has no record yet, one "
@@ -137,7 +137,7 @@ void add_study_run(CommandTree& tree, CLI::App& parent) {
   command
       .add_option("--jobs", options->jobs,
                   "Models at once (default: one a core); tasks at once under Slurm")
-      ->check(CLI::Range(1, 1024));
+      ->check(Range{1, 1024});
   tree.restrict(
       command.add_option("--executor", options->executor, "Who runs them (default local)")
           ->type_name("NAME"),
@@ -147,24 +147,23 @@ void add_study_run(CommandTree& tree, CLI::App& parent) {
   command
       .add_option("--runs-per-task", options->slurm.runs_per_task,
                   "Slurm: runs of one array task (default: about ten minutes of work)")
-      ->check(CLI::Range(1, 100000))
+      ->check(Range{1, 100000})
       ->type_name("N");
   command
       .add_option("--sbatch-option", options->slurm.sbatch_options,
                   "Slurm: handed to sbatch as it is, e.g. --sbatch-option=--mem=4G")
-      ->type_name("TEXT")
-      ->allow_extra_args(false);
+      ->type_name("TEXT");
   command
       .add_option("--stall-seconds", options->slurm.stall_seconds,
                   "Slurm: cancel a task that does nothing for so long (default 120)")
-      ->check(CLI::Range(5.0, 86400.0))
+      ->check(Range{5.0, 86400.0})
       ->type_name("S");
   command.add_flag("--json", options->json, "Print JSON at the end");
 }
 
-void add_study_stop(CommandTree& tree, CLI::App& parent) {
+void add_study_stop(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StopOptions>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "stop",
       {"Ask the running command to checkpoint and end",
        "Sends a termination signal to the process that runs the study on this machine and waits "
@@ -173,7 +172,7 @@ void add_study_stop(CommandTree& tree, CLI::App& parent) {
       [options](Session& session) { stop(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
   command.add_option("--wait", options->wait, "Seconds to wait for its end (default 60)")
-      ->check(CLI::Range(0.0, 86400.0));
+      ->check(Range{0.0, 86400.0});
 }
 
 }  // namespace fathom

@@ -156,9 +156,9 @@ void show_run(Session& session, const Options& options) {
 
 }  // namespace
 
-void add_study_status(CommandTree& tree, CLI::App& parent) {
+void add_study_status(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command =
+  Command& command =
       tree.add(parent, "status",
                {"How far a study is, and what went wrong",
                 "Counts the runs by state and names those that failed or diverged, with the "
@@ -169,9 +169,9 @@ void add_study_status(CommandTree& tree, CLI::App& parent) {
   command.add_flag("--json", options->json, "Print JSON");
 }
 
-void add_study_list(CommandTree& tree, CLI::App& parent) {
+void add_study_list(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       parent, "list",
       {"The runs of a study as a table",
        fmt::format("Reads the run folders. Conditions are SQL over the columns {}.",
@@ -187,13 +187,13 @@ void add_study_list(CommandTree& tree, CLI::App& parent) {
   command.add_flag("--json", options->json, "Print JSON");
 }
 
-void add_study_show(CommandTree& tree, CLI::App& parent) {
+void add_study_show(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(parent, "show",
-                               {"One run: its state, its losses, its spec",
-                                "The run is named by the first characters of its id.",
-                                {{"study show my-study 3f9a", ""}}},
-                               [options](Session& session) { show_run(session, *options); });
+  Command& command = tree.add(parent, "show",
+                              {"One run: its state, its losses, its spec",
+                               "The run is named by the first characters of its id.",
+                               {{"study show my-study 3f9a", ""}}},
+                              [options](Session& session) { show_run(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
   command.add_option("ID", options->id, "Beginning of the run's id")->required();
   command.add_flag("--json", options->json, "Print JSON");

@@ -50,23 +50,23 @@ void run_task(Session& session, const TaskArguments& arguments) {
 
 }  // namespace
 
-void add_study_worker(CommandTree& tree, CLI::App& parent) {
+void add_study_worker(CommandTree& tree, Command& parent) {
   auto arguments = std::make_shared<WorkerArguments>();
-  CLI::App& command = tree.add(parent, "worker", {"One run of a study (used by study run)", "", {}},
-                               [arguments](Session&) { run_one(*arguments); });
-  command.group("");
+  Command& command = tree.add(parent, "worker", {"One run of a study (used by study run)", "", {}},
+                              [arguments](Session&) { run_one(*arguments); });
+  command.hide();
   command.add_option("DIR", arguments->directory, "The study's directory")->required();
   command.add_option("ID", arguments->id, "The run")->required();
   command.add_option("--stem", arguments->stem, "Keep a checkpoint after this step");
   command.add_option("--from", arguments->from, "Start from the stem of this run");
 }
 
-void add_study_task(CommandTree& tree, CLI::App& parent) {
+void add_study_task(CommandTree& tree, Command& parent) {
   auto arguments = std::make_shared<TaskArguments>();
-  CLI::App& command =
+  Command& command =
       tree.add(parent, "task", {"One task of a Slurm array job (used by study run)", "", {}},
                [arguments](Session& session) { run_task(session, *arguments); });
-  command.group("");
+  command.hide();
   command.add_option("DIR", arguments->directory, "The study's directory")->required();
   command.add_option("FILE", arguments->file, "Runs of every task, a line each")->required();
 }

@@ -6,8 +6,8 @@
 #include "cli/json_output.h"
 #include "cli/keys_table.h"
 #include "cli/stop_signals.h"
+#include "core/counts.h"
 #include "core/error.h"
-#include "core/text.h"
 #include "core/units.h"
 #include "engine/cpu/peak.h"
 #include "terminal/progress.h"
@@ -43,87 +43,65 @@ void print_text(Session& session, const train::RunRecord& record,
                              to_string(record.status), directory.string());
   session.out << fmt::format("  {} parameters, {} steps, {} tokens in {}\n",
                              format_whole(record.parameters), format_whole(record.steps),
-                             format_count(static_cast<double>(record.tokens)),
+                             format_count(as_double(record.tokens)),
                              format_seconds(record.seconds));
   if (record.status == train::RunStatus::diverged) {
-    session.out << "  the loss left all bounds: a smaller learning rate or more warm-up may help\n";
+    session.out << "  the loss diverged: a smaller learning rate or more warm-up may help\n";
   } else if (record.status != train::RunStatus::interrupted) {
-    session.out << fmt::format("  held-out loss {:.4f} nats a token, {:.4f} bits per byte\n",
+    session.out << fmt::format("  held-out loss {:.4f} nats per token, {:.4f} bits per byte\n",
                                record.final_loss, record.final_bits_per_byte);
   }
 }
 
-std::vector<std::int64_t> parse_sizes(const std::string& text, const char* what) {
-  std::vector<std::int64_t> sizes;
-  for (const std::string& part : split(text, ',')) sizes.push_back(parse_whole(part, what));
-  return sizes;
-}
-
-/// Exponent of the last value of `series` over the rows that vary in `size`.
-double exponent_of(const std::vector<train::CoordinateRow>& rows, std::size_t begin,
-                   std::size_t end, std::int64_t train::CoordinateRow::*size,
-                   std::vector<double> train::CoordinateRow::*series) {
-  std::vector<double> sizes, values;
-  for (std::size_t i = begin; i < end; ++i) {
-    sizes.push_back(static_cast<double>(rows[i].*size));
-    values.push_back((rows[i].*series).back());
-  }
-  return train::growth_exponent(sizes, values);
-}
-
-void run_coordinate_check(const Options& options, Session& session) {
-  using train::CoordinateRow;
-  const train::RunSpec spec = train::read_run_spec(options.spec, options.settings);
-  if (spec.model.vocab == 0)
-    throw ConfigError("--coord-check needs model.vocab: it reads no tokens");
-  const train::CoordinateRequest request{parse_sizes(options.widths, "--widths"),
-                                         parse_sizes(options.depths, "--depths"),
-                                         options.coordinate_steps};
-  const auto rows = train::coordinate_check(spec, request);
-  const std::size_t widths = request.widths.size();
-  const auto by_width = [&](std::vector<double> CoordinateRow::*series) {
-    return exponent_of(rows, 0, widths, &CoordinateRow::width, series);
-  };
-  const auto by_depth = [&](std::vector<double> CoordinateRow::*series) {
-    return exponent_of(rows, widths, rows.size(), &CoordinateRow::layers, series);
-  };
-  const double size_width = by_width(&CoordinateRow::stream_rms);
-  const double size_depth = by_depth(&CoordinateRow::stream_rms);
-  const double moved_width = by_width(&CoordinateRow::stream_moved);
-  const double moved_depth = by_depth(&CoordinateRow::stream_moved);
-  if (options.json) {
-    Json document = json_document("coordinate_check");
-    document["exponent_width"] = size_width;
-    document["exponent_depth"] = size_depth;
-    document["moved_exponent_width"] = moved_width;
-    document["moved_exponent_depth"] = moved_depth;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const CoordinateRow& row = rows[i];
-      document["rows"].push_back({{"varied", i < widths ? "width" : "layers"},
+Json to_json(const train::CoordinateCheck& check) {
+  Json document = json_document("coordinate_check");
+  document["exponent_width"] = check.exponents.size_width;
+  document["exponent_depth"] = check.exponents.size_depth;
+  document["moved_exponent_width"] = check.exponents.moved_width;
+  document["moved_exponent_depth"] = check.exponents.moved_depth;
+  const auto add = [&](const char* varied, const std::vector<train::CoordinateRow>& rows) {
+    for (const train::CoordinateRow& row : rows) {
+      document["rows"].push_back({{"varied", varied},
                                   {"layers", row.layers},
                                   {"width", row.width},
                                   {"stream_rms", row.stream_rms},
                                   {"stream_moved", row.stream_moved}});
     }
-    print_json(session, document);
-    return;
-  }
+  };
+  add("width", check.by_width);
+  add("layers", check.by_depth);
+  return document;
+}
+
+void print_text(Session& session, const train::CoordinateCheck& check, std::int64_t steps) {
   Table table({{"L x D"},
                {"rms of the last stream, start", Align::right},
-               {fmt::format("after {} steps", request.steps), Align::right},
+               {fmt::format("after {} steps", steps), Align::right},
                {"moved", Align::right}});
-  for (const CoordinateRow& row : rows) {
-    table.add_row({fmt::format("{} x {}", row.layers, row.width),
-                   fmt::format("{:.4f}", row.stream_rms.front()),
-                   fmt::format("{:.4f}", row.stream_rms.back()),
-                   fmt::format("{:.4f}", row.stream_moved.back())});
+  for (const auto* rows : {&check.by_width, &check.by_depth}) {
+    for (const train::CoordinateRow& row : *rows) {
+      table.add_row({fmt::format("{} x {}", row.layers, row.width),
+                     fmt::format("{:.4f}", row.stream_rms.front()),
+                     fmt::format("{:.4f}", row.stream_rms.back()),
+                     fmt::format("{:.4f}", row.stream_moved.back())});
+    }
   }
+  const train::CoordinateExponents& grows = check.exponents;
   session.out << session.terminal.accent("fathom train --coord-check") << "\n\n"
               << table.render(session.terminal)
               << fmt::format(
                      "\n  grows as width^{:.2f} and depth^{:.2f}, moves as width^{:.2f} and "
                      "depth^{:.2f}; 0 is flat\n",
-                     size_width, size_depth, moved_width, moved_depth);
+                     grows.size_width, grows.size_depth, grows.moved_width, grows.moved_depth);
+}
+
+void run_coordinate_check(const Options& options, Session& session) {
+  const train::RunSpec spec = train::read_run_spec(options.spec, options.settings);
+  const train::CoordinateRequest request{parse_whole_list(options.widths, "--widths"),
+                                         parse_whole_list(options.depths, "--depths"),
+                                         options.coordinate_steps};
+  const train::CoordinateCheck check = train::coordinate_check(spec, request);
+  options.json ? print_json(session, to_json(check)) : print_text(session, check, request.steps);
 }
 
 void run_train(const Options& options, Session& session) {
@@ -146,7 +124,7 @@ void run_train(const Options& options, Session& session) {
     line.update(fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  {:.0f} % of peak  {} left",
                             p.step, p.steps, p.last.loss, p.tokens_per_second,
                             100 * p.flops_per_second / peak, format_seconds(p.seconds_left)),
-                static_cast<double>(p.step) / static_cast<double>(p.steps));
+                as_double(p.step) / as_double(p.steps));
   };
   run.on_evaluation = [&](std::int64_t step, const train::Evaluation& evaluation) {
     line.note(fmt::format("step {}  held-out loss {:.4f}  {:.4f} bits per byte", step,
@@ -162,7 +140,7 @@ void run_train(const Options& options, Session& session) {
     print_text(session, record, run.directory);
   }
   if (record.status == train::RunStatus::interrupted) {
-    throw StoppedError("stopped with a checkpoint; the same command with --resume goes on");
+    throw StoppedError("stopped with a checkpoint; the same command with --resume continues");
   }
 }
 
@@ -170,17 +148,17 @@ void run_train(const Options& options, Session& session) {
 
 void add_train_command(CommandTree& tree) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "train",
       {"Train one model from a spec file",
        "Trains the model that a TOML file describes on a prepared corpus (fathom data prepare) and "
        "leaves its resolved spec, metrics, a checkpoint and a record in a run directory. The "
-       "same spec gives the same bits; a run stopped at any moment goes on with --resume as if it "
-       "had not stopped. A diverged run is a result, not an error.",
+       "same spec gives the same bits; a run stopped at any moment continues with --resume as if "
+       "it had never stopped. A diverged run is a result, not an error.",
        {{"train small.toml", "train; the directory is runs/ID"},
         {"train small.toml --set model.layers=12 --set train.learning_rate=3e-4 --out runs/deep",
          "override values of the file"},
-        {"train small.toml --resume", "go on after an interruption"},
+        {"train small.toml --resume", "continue after an interruption"},
         {"train --keys", "what a spec file may hold"},
         {"train small.toml --coord-check",
          "do activations keep their size with width and depth?"}}},
@@ -188,17 +166,16 @@ void add_train_command(CommandTree& tree) {
   command.add_option("SPEC", options->spec, "TOML file with [data], [model] and [train]");
   command.add_flag("--keys", options->keys, "List every key of a spec file and what it means");
   command.add_option("--set", options->settings, "Override one value: table.key=value")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+      ->type_name("KEY=VALUE");
   command.add_option("--out", options->out, "Run directory (default runs/ID)")->type_name("DIR");
-  command.add_flag("--resume", options->resume, "Go on from the checkpoint");
+  command.add_flag("--resume", options->resume, "Continue from the checkpoint");
   command.add_flag("--coord-check", options->coordinate_check,
                    "Show sizes of activations against width and depth instead of training");
   command.add_option("--widths", options->widths, "Widths of --coord-check")->type_name("D,D");
   command.add_option("--depths", options->depths, "Depths of --coord-check")->type_name("L,L");
   command
-      .add_option("--coord-steps", options->coordinate_steps, "Steps of --coord-check (1 to 1000)")
-      ->check(CLI::Range(1, 1000))
+      .add_option("--coord-steps", options->coordinate_steps, "Steps of --coord-check (default 10)")
+      ->check(Range{1, 1000})
       ->type_name("N");
   command.add_flag("--json", options->json, "Print JSON");
 }

@@ -1,13 +1,11 @@
 // fathom eval, generate, export and import: what can be done with a trained model.
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <thread>
-
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "core/error.h"
+#include "core/threads.h"
 #include "core/units.h"
 #include "data/token_set.h"
 #include "train/weights.h"
@@ -19,14 +17,7 @@ using namespace train;
 
 int thread_count(int asked) {
   if (asked < 0) throw ConfigError("--threads must not be negative");
-  return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
-const data::Tokenizer& tokenizer_of(const Weights& weights) {
-  if (!weights.tokenizer) {
-    throw DataError(fmt::format("no tokenizer for this model: {}", weights.tokenizer_note));
-  }
-  return *weights.tokenizer;
+  return static_cast<int>(threads_or_all(static_cast<unsigned>(asked)));
 }
 
 struct EvalOptions {
@@ -51,7 +42,7 @@ void run_eval(Session& session, const EvalOptions& o) {
     print_json(session, document);
     return;
   }
-  session.out << fmt::format("{} of {}: {:.4f} nats a token, {:.4f} bits a byte ({} tokens)\n",
+  session.out << fmt::format("{} of {}: {:.4f} nats per token, {:.4f} bits per byte ({} tokens)\n",
                              o.split, o.corpus, result.loss, result.bits_per_byte,
                              format_whole(static_cast<std::int64_t>(result.tokens)));
 }
@@ -65,17 +56,11 @@ struct GenerateOptions {
 
 void run_generate(Session& session, GenerateOptions o) {
   const Weights weights = load_weights(o.model);
-  const data::Tokenizer& tokenizer = tokenizer_of(weights);
   o.generation.threads = thread_count(o.threads);
-  std::vector<data::TokenId> prompt = tokenizer.encode(o.prompt);
-  if (prompt.empty()) prompt.push_back(tokenizer.end_of_document());
   std::string text;
-  generate(weights, prompt, o.generation, [&](data::TokenId id) {
-    if (static_cast<std::uint64_t>(id) >= tokenizer.vocabulary()) return;  // padding rows
-    text += tokenizer.bytes_of(id);
-    if (o.json) return;
-    if (text.size() == tokenizer.bytes_of(id).size()) session.out << o.prompt;
-    session.out << tokenizer.bytes_of(id) << std::flush;
+  generate_text(weights, o.prompt, o.generation, [&](std::string_view bytes) {
+    if (!o.json) session.out << (text.empty() ? o.prompt : "") << bytes << std::flush;
+    text += bytes;
   });
   if (!o.json) {
     session.out << "\n";
@@ -94,20 +79,8 @@ struct ExportOptions {
 };
 
 void run_export(Session& session, const ExportOptions& o) {
-  const auto format = parse_enum<model::HfFormat>(o.format, "format");
-  const Weights weights = load_weights(o.model);
-  model::export_hf(weights.spec, weights.parameters, format, o.output);
-  if (weights.tokenizer) {
-    // Fathom's own files lie apart: its tokenizer.json is not the one transformers knows.
-    const std::filesystem::path own = std::filesystem::path(o.output) / "fathom_tokenizer";
-    std::filesystem::create_directories(own);
-    weights.tokenizer->save(own);
-    if (std::filesystem::exists(own / "tokenizer.model")) {
-      std::filesystem::copy_file(own / "tokenizer.model",
-                                 std::filesystem::path(o.output) / "tokenizer.model",
-                                 std::filesystem::copy_options::overwrite_existing);
-    }
-  }
+  export_weights(load_weights(o.model), parse_enum<model::HfFormat>(o.format, "--format"),
+                 o.output);
   session.err << fmt::format("wrote {}\n", o.output);
 }
 
@@ -119,8 +92,7 @@ struct ImportOptions {
 void run_import(Session& session, const ImportOptions& o) {
   const Weights weights = load_weights(o.model);
   save_weights(weights, o.output);
-  std::int64_t parameters = 0;
-  for (const auto& [name, values] : weights.parameters) parameters += std::ssize(values);
+  const std::int64_t parameters = weights.parameter_count();
   if (o.json) {
     Json document = json_document("import");
     document["folder"] = o.output;
@@ -145,10 +117,11 @@ constexpr const char* kModelHelp = "A run's folder, an imported model, or a Hugg
 void add_eval_command(CommandTree& tree) {
   auto options = std::make_shared<EvalOptions>();
   EvalOptions& o = *options;
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "eval",
       {"Loss of a model on a prepared corpus",
-       "Reads evenly spread windows of a split and reports nats a token and bits a byte of text, "
+       "Reads evenly spread windows of a split and reports nats per token and bits per byte of "
+       "text, "
        "which compare across tokenizers.",
        {{"eval runs/small tokens/", "on the validation split"},
         {"eval ./llama tokens/ --split test --json", "a Hugging Face model, for a script"}}},
@@ -165,13 +138,13 @@ void add_eval_command(CommandTree& tree) {
 void add_generate_command(CommandTree& tree) {
   auto options = std::make_shared<GenerateOptions>();
   GenerateOptions& o = *options;
-  CLI::App& command =
+  Command& command =
       tree.add(tree.root(), "generate",
                {"Text from a model",
                 "",
-                {{"generate runs/small --prompt \"My fellow citizens\"", "continue a text"},
+                {{"generate runs/small --prompt \"My fellow citizens\"", "continue this text"},
                  {"generate runs/small --prompt \"The\" --temperature 0 --tokens 50",
-                  "the likeliest text"}}},
+                  "the most likely text"}}},
                [options](Session& session) { run_generate(session, *options); });
   command.add_option("MODEL", o.model, kModelHelp)->required();
   command.add_option("--prompt", o.prompt, "Text to continue (default: the start of a document)")
@@ -179,9 +152,9 @@ void add_generate_command(CommandTree& tree) {
   command.add_option("--tokens", o.generation.tokens, "How many (default 200)")->type_name("N");
   command
       .add_option("--temperature", o.generation.temperature,
-                  "0 takes the likeliest token (default 0.8)")
+                  "0 takes the most likely token (default 0.8)")
       ->type_name("X");
-  command.add_option("--top-k", o.generation.top_k, "Only the k likeliest (default all)")
+  command.add_option("--top-k", o.generation.top_k, "Only the k most likely tokens (default all)")
       ->type_name("K");
   command.add_option("--seed", o.generation.seed, "Seed (default 1)")->type_name("N");
   command.add_option("--threads", o.threads, "Threads (default: all cores)")->type_name("N");
@@ -191,7 +164,7 @@ void add_generate_command(CommandTree& tree) {
 void add_export_command(CommandTree& tree) {
   auto options = std::make_shared<ExportOptions>();
   ExportOptions& o = *options;
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "export",
       {"Write a model for Hugging Face transformers",
        "Writes config.json and model.safetensors (f32). Multipliers that the layout has no key for "
@@ -208,11 +181,11 @@ void add_export_command(CommandTree& tree) {
 void add_import_command(CommandTree& tree) {
   auto options = std::make_shared<ImportOptions>();
   ImportOptions& o = *options;
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "import",
-      {"Take a Hugging Face model over",
+      {"Import a Hugging Face model",
        "Reads config.json and safetensors (whole or sharded) of GPT-2 and LLaMA models and a "
-       "SentencePiece tokenizer.model, and writes a model folder of Fathom's own.",
+       "SentencePiece tokenizer.model, and writes a model folder in Fathom's own layout.",
        {{"import ./gpt2 -o models/gpt2", "then: fathom eval models/gpt2 tokens/"}}},
       [options](Session& session) { run_import(session, *options); });
   command.add_option("MODEL", o.model, "A Hugging Face folder")->required();

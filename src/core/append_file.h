@@ -1,5 +1,5 @@
-// A file of lines that only grows: each line is on the disk before append() returns, and a line
-// that a crash cut short is passed over at opening and taken off by the first append.
+// A file of lines that only grows: each line is on disk before append() returns, and a line
+// that a crash cut short is skipped on opening and removed by the first append.
 #pragma once
 
 #include <filesystem>

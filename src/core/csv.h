@@ -17,7 +17,7 @@ class CsvTable {
   bool has_column(const std::string& column) const { return columns_.contains(column); }
   /// The cell as text; DataError when the column does not exist.
   const std::string& cell(std::size_t row, const std::string& column) const;
-  /// The cell as a number; `fallback` when it is empty, DataError when it is no number.
+  /// The cell as a number; `fallback` when it is empty, DataError when it is not a number.
   double number(std::size_t row, const std::string& column, double fallback = 0) const;
 
  private:

@@ -38,7 +38,7 @@ class DeviceError : public Error {
   explicit DeviceError(const std::string& message) : Error(4, message) {}
 };
 
-/// A signal or `fathom study stop` ended the work before its end; the same command goes on with it.
+/// A signal or `fathom study stop` ended the work early; the same command continues it.
 class StoppedError : public Error {
  public:
   explicit StoppedError(const std::string& message) : Error(130, message) {}

@@ -14,11 +14,11 @@
 
 namespace fathom {
 
-/// DataError when the text is no JSON; `origin` names it in the message.
+/// DataError when the text is not JSON; `origin` names it in the message.
 nlohmann::json parse_json(std::string_view text, const std::string& origin);
 nlohmann::json read_json_file(const std::filesystem::path& path);
 
-/// The document as text; bytes that are no UTF-8 are replaced. `indent` -1: on one line.
+/// The document as text; bytes that are not UTF-8 are replaced. `indent` -1: on one line.
 std::string json_text(const nlohmann::ordered_json& document, int indent = 2);
 
 /// JSON has no infinity: absent and non-finite numbers become null.
@@ -38,7 +38,7 @@ nlohmann::ordered_json json_value(const T& value) {
   }
 }
 
-/// The way back; null is NaN. nlohmann's exceptions when the type is another.
+/// The inverse; null becomes NaN. Throws nlohmann's exceptions when the type differs.
 template <class T>
 void read_json_value(const nlohmann::json& json, T& value) {
   if constexpr (NamedEnum<T>) {

@@ -13,7 +13,7 @@ namespace fathom {
 
 class MappedFile {
  public:
-  /// DataError when the path is missing, no regular file, or cannot be mapped. May be empty.
+  /// DataError when the path is missing, not a regular file, or cannot be mapped. May be empty.
   explicit MappedFile(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

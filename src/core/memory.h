@@ -3,7 +3,7 @@
 
 namespace fathom {
 
-/// Physical memory, or the control group's limit where that is lower, less a tenth for the rest of
+/// Physical memory, or the control group's limit where that is lower, minus a tenth for the rest of
 /// the system.
 double usable_memory_bytes();
 

@@ -49,7 +49,7 @@ bool size_in_bytes(const TensorSpec& tensor, std::uint64_t& bytes) {
   return true;
 }
 
-/// Turns header JSON into tensors; knows where to point in a complaint.
+/// Turns header JSON into tensors and says where a header is wrong.
 class HeaderReader {
  public:
   HeaderReader(std::string origin, std::span<const std::byte> data)
@@ -78,7 +78,7 @@ class HeaderReader {
   TensorView tensor(const std::string& name, const nlohmann::json& entry) const {
     TensorView view;
     view.name = name;
-    if (!entry.is_object()) fail_at(name, "the entry is no object");
+    if (!entry.is_object()) fail_at(name, "the entry is not an object");
     for (const auto& [key, value] : entry.items()) {
       if (key != "dtype" && key != "shape" && key != "data_offsets") {
         fail_at(name, fmt::format("unknown key '{}'", printable(key)));
@@ -106,9 +106,10 @@ class HeaderReader {
 
   TensorMetadata metadata(const nlohmann::json& entry) const {
     TensorMetadata metadata;
-    if (!entry.is_object()) fail("__metadata__ is no object");
+    if (!entry.is_object()) fail("__metadata__ is not an object");
     for (const auto& [key, value] : entry.items()) {
-      if (!value.is_string()) fail(fmt::format("__metadata__ '{}' is no text", printable(key)));
+      if (!value.is_string())
+        fail(fmt::format("__metadata__ '{}' is not a string", printable(key)));
       metadata[key] = value.get<std::string>();
     }
     return metadata;
@@ -200,7 +201,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + sizeof header_bytes,
                               header_bytes);
   const nlohmann::json header = reader.parse(text);
-  if (!header.is_object()) fail("the header is no JSON object");
+  if (!header.is_object()) fail("the header is not a JSON object");
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
       metadata_ = reader.metadata(entry);

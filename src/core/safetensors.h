@@ -3,7 +3,7 @@
 // Layout: header length N (u64, little-endian), N bytes of JSON, tensor data to the end of the
 // file. Per tensor the JSON gives dtype, shape and data_offsets [begin, end) within the data. A
 // reader here accepts only files in which every byte of data belongs to exactly one tensor: no gap,
-// no overlap, no rest, no name twice. Everything else is a DataError with one line.
+// no overlap, no rest, no duplicate name. Everything else is a DataError with one line.
 //
 // Reading maps the file: a TensorView points into it, is valid as long as the file object, and may
 // start at any byte (foreign files need not be aligned). Writing streams: memory is the header.

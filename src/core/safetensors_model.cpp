@@ -46,12 +46,12 @@ void SafetensorsModel::open_shards(const fs::path& index) {
     fail("weight_map is missing or no object");
   }
   for (const auto& [name, shard] : document["weight_map"].items()) {
-    if (!shard.is_string()) fail(fmt::format("the shard of '{}' is no text", printable(name)));
+    if (!shard.is_string()) fail(fmt::format("the shard of '{}' is not a string", printable(name)));
     const auto file_name = shard.get<std::string>();
     // An index must not reach outside its folder.
     if (file_name.empty() || file_name.find('/') != std::string::npos ||
         file_name.find('\0') != std::string::npos || file_name == "..") {
-      fail(fmt::format("'{}' is no file name", printable(file_name)));
+      fail(fmt::format("'{}' is not a file name", printable(file_name)));
     }
     auto file = files_.find(file_name);
     if (file == files_.end()) {

@@ -134,9 +134,9 @@ std::int64_t TomlReader::integer(const std::string& key) {
 
 std::string TomlReader::text(const std::string& key) {
   state_->asked.insert(key);
-  if (!has(key)) fail(key, "is missing; a text in quotes is needed");
+  if (!has(key)) fail(key, "is missing; it must be a quoted string");
   const auto value = state_->table->get(key)->value_exact<std::string>();
-  if (!value) fail(key, "must be a text in quotes");
+  if (!value) fail(key, "must be a quoted string");
   return *value;
 }
 

@@ -24,7 +24,7 @@ namespace fathom {
 
 class TomlReader {
  public:
-  /// `settings` are "a.b=value" and replace or add values; the value is TOML, or else a text.
+  /// `settings` are "a.b=value" and replace or add values; the value is TOML, or else a string.
   static TomlReader from_file(const std::filesystem::path& path,
                               const std::vector<std::string>& settings = {});
   static TomlReader from_text(std::string_view text, std::string origin,

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace fathom {
 namespace {
@@ -77,6 +78,29 @@ std::int64_t parse_whole(std::string_view text, std::string_view what) {
   return static_cast<std::int64_t>(value);
 }
 
+std::vector<std::int64_t> parse_whole_list(std::string_view text, std::string_view what) {
+  constexpr std::int64_t kLongestRange = 1000;
+  std::vector<std::int64_t> values;
+  for (const std::string& part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const std::int64_t first = parse_whole(part.substr(0, dash), what);
+    const std::int64_t last =
+        dash == std::string::npos ? first : parse_whole(part.substr(dash + 1), what);
+    if (last < first || last - first > kLongestRange) {
+      throw ConfigError(
+          fmt::format("{} '{}' is not a rising range of at most {}", what, part, kLongestRange));
+    }
+    for (std::int64_t value = first; value <= last; ++value) values.push_back(value);
+  }
+  return values;
+}
+
+double parse_bytes(std::string_view text, std::string_view what) {
+  std::string_view count = trim(text);
+  if (count.ends_with('B') || count.ends_with('b')) count.remove_suffix(1);
+  return parse_count(count, what);
+}
+
 double parse_fraction(std::string_view text, std::string_view what) {
   const std::string_view trimmed = trim(text);
   double value = 0;
@@ -121,7 +145,7 @@ std::string format_count(double value, int significant) {
 
 std::string format_whole(std::int64_t value) {
   std::string digits = std::to_string(value < 0 ? -value : value);
-  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
   return value < 0 ? "-" + digits : digits;
 }
 
@@ -147,6 +171,13 @@ std::string format_seconds(double seconds) {
 
 std::string format_percent(double fraction, int decimals) {
   return fmt::format("{:+.{}f} %", fraction * 100, decimals);
+}
+
+std::string format_power(double base, double exponent) {
+  const double digits = exponent * std::log10(base);
+  if (digits < 6) return format_significant(std::pow(10.0, digits), 4);
+  if (digits < 300) return fmt::format("{:.3g}", std::pow(10.0, digits));
+  return fmt::format("10^{}", format_significant(digits, 5));
 }
 
 }  // namespace fathom

@@ -79,7 +79,7 @@ std::size_t utf8_boundary(std::string_view text, std::size_t at) {
   for (std::size_t back = 0; back < 4 && back <= at; ++back) {
     if (!is_continuation(byte_at(text, at - back))) return at - back;
   }
-  return at;  // no UTF-8 at all: any cut is as good
+  return at;  // not UTF-8 at all: any cut will do
 }
 
 }  // namespace fathom

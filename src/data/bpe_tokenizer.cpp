@@ -1,11 +1,11 @@
 // The SentencePiece side of the tokenizers.
 //
-// No piece of a model trained with split_by_whitespace holds a blank after its first character, and
-// none holds a line end. BPE merges only into pieces of the vocabulary, so it never merges across
-// "before a blank" or a line end: encoding word by word gives the ids of encoding the whole text,
-// and equal words can be looked up. Lookup makes encoding an order of magnitude faster.
+// No piece of a model trained with split_by_whitespace contains a space after its first character,
+// and none contains a line end. BPE merges only into pieces of the vocabulary, so it never merges
+// across a space or a line end: encoding word by word gives the ids of encoding the whole text, and
+// equal words can be looked up. Lookup makes encoding an order of magnitude faster.
 //
-// U+2581 stands for the blank inside SentencePiece and would come back as one; it is written as its
+// U+2581 stands for the space inside SentencePiece and would come back as one; it is encoded as its
 // three byte pieces instead.
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
@@ -22,7 +22,8 @@ namespace fathom::data {
 namespace {
 
 constexpr std::string_view kBlankMark = "\xE2\x96\x81";
-/// Words beyond this length or number are encoded each time: bounded memory, about 50 MB a thread.
+/// Words beyond this length or number are encoded each time: bounded memory, about 50 MB per
+/// thread.
 constexpr std::size_t kCachedWordBytes = 48;
 constexpr std::size_t kCachedWords = 1 << 18;
 
@@ -105,7 +106,7 @@ class BpeEncoder : public Encoder {
   }
 
  private:
-  /// A word runs up to the next blank, line end, NUL or blank mark; the last three stand alone.
+  /// A word runs up to the next space, line end, NUL or U+2581; the last three stand alone.
   static std::size_t word_end(std::string_view text, std::size_t at) {
     if (is_special(text, at)) return at + special_length(text, at);
     std::size_t end = at + 1;

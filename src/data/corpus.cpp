@@ -39,7 +39,7 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-/// Where to cut a line longer than kLineBytes: before its last blank, else between characters.
+/// Where to cut a line longer than kLineBytes: before its last space, else between characters.
 std::size_t cut_long_line(std::string_view text) {
   const std::size_t blank = text.substr(0, kLineBytes).rfind(' ');
   if (blank != std::string_view::npos && blank > 0) return blank;

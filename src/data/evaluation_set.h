@@ -29,7 +29,7 @@ class EvaluationSet {
   std::uint64_t position(std::uint64_t window) const;
 
   /// Fills rows [first, first + rows) with rows = inputs.size() / context. Rows past the last
-  /// window repeat window 0; the caller weighs them with zero. Returns the rows that count.
+  /// window repeat window 0; the caller ignores them. Returns the rows that count.
   std::uint64_t read(std::uint64_t first, std::span<TokenId> inputs,
                      std::span<TokenId> targets) const;
 

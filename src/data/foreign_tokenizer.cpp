@@ -1,7 +1,7 @@
 // A SentencePiece model made elsewhere, used as it is: its own normaliser and its own flags, such
-// as the blank that Llama's puts before a text. encode() and decode() are SentencePiece's, over
-// whole texts; a text comes back as the model's normaliser left it. Counts of bytes (bits per byte)
-// are those of the pieces, so a blank put before each document counts as one byte.
+// as the leading space of Llama's. encode() and decode() are SentencePiece's, over whole texts;
+// a text comes back as the model's normaliser left it. Counts of bytes (bits per byte)
+// are those of the pieces, so a space added before each document counts as one byte.
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 

@@ -244,7 +244,7 @@ void check_request(const PrepareRequest& request) {
 void check_result(const SplitWriters& writers) {
   std::uint64_t documents = 0;
   for (const Split split : kSplits) documents += writers.info(split).documents;
-  if (documents == 0) throw DataError("the corpus is empty: there is no text in it");
+  if (documents == 0) throw DataError("the corpus is empty: it contains no text");
   if (writers.info(Split::train).documents == 0) {
     throw DataError(
         fmt::format("no document fell into the training split ({} in all): use another "

@@ -47,7 +47,7 @@ using PrepareProgress =
 
 /// ConfigError or DataError before anything is written when the request or the corpus is wrong.
 /// A preparation that fails or is killed leaves an earlier token set in the folder as it was; a
-/// kill amid the last renames leaves a folder that TokenSet refuses.
+/// kill during the last renames leaves a folder that TokenSet refuses.
 PrepareReport prepare(const PrepareRequest& request, const PrepareProgress& progress = {});
 
 }  // namespace fathom::data

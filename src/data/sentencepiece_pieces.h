@@ -12,7 +12,7 @@ class SentencePieceProcessor;
 namespace fathom::data {
 
 /// The bytes each id stands for: "" for control and unknown pieces, one byte for byte pieces, and
-/// blanks for U+2581 otherwise.
+/// spaces for U+2581 otherwise.
 std::vector<std::string> all_pieces(const sentencepiece::SentencePieceProcessor& model);
 
 /// Writes tokenizer.model and the tokenizer.json that names it.

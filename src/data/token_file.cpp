@@ -109,7 +109,7 @@ TokenFile::TokenFile(const std::filesystem::path& path)
 
 void TokenFile::copy(std::uint64_t start, std::span<TokenId> out) const {
   if (start > info_.count || out.size() > info_.count - start) {
-    throw InternalError(fmt::format("{}: ids {}..{} asked for, there are {}", name_, start,
+    throw InternalError(fmt::format("{}: ids {}..{} requested, there are {}", name_, start,
                                     start + out.size(), info_.count));
   }
   const std::byte* from = file_.bytes().data() + sizeof(Header) + start * info_.bytes_per_id;

@@ -50,7 +50,7 @@ class TokenFile {
   void copy(std::uint64_t start, std::span<TokenId> out) const;
   /// All ids as they lie in the file, checked: DataError on an id >= vocabulary.
   std::span<const std::byte> ids() const;
-  /// Reads everything and holds it against the content hash; DataError when they differ.
+  /// Reads everything and compares it with the content hash; DataError when they differ.
   void verify() const;
 
  private:

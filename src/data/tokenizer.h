@@ -3,8 +3,8 @@
 //   bytes   id = byte; vocabulary 257
 //   chars   id = rank of the Unicode character among those of the corpus; vocabulary = their number
 //           + 1
-//   bpe     SentencePiece BPE with byte fallback; vocabulary as asked, 3 control and 256 byte
-//           pieces included
+//   bpe     SentencePiece BPE with byte fallback; vocabulary as requested, including 3 control
+//           and 256 byte pieces
 //   sentencepiece   a SentencePiece model made elsewhere, used as it is; only by import
 //
 // Each id stands for a fixed string of bytes, so decode() is concatenation and

@@ -20,11 +20,11 @@ const std::vector<std::string> kKinds{"bytes", "chars", "bpe"};
 constexpr std::uint64_t kFixedPieces = 256 + 3;  // bytes; <unk>, <s>, </s>
 constexpr std::uint64_t kSmallestVocabulary = 320;
 constexpr std::uint64_t kLargestVocabulary = 65536;
-/// SentencePiece skips longer lines; ours are cut before a blank instead.
+/// SentencePiece skips longer lines; ours are cut before a space instead.
 constexpr std::size_t kTrainingLineBytes = 4096;
 /// Rarer characters are left to the byte pieces.
 constexpr double kCharacterCoverage = 0.9999;
-/// SentencePiece's sign for the blank; encoding writes it as bytes.
+/// SentencePiece's sign for the space; encoding writes it as bytes.
 constexpr std::int32_t kBlankMark = 0x2581;
 
 /// The lines of the texts, one at a time, without line ends.

@@ -33,7 +33,7 @@ class TokenizerTrainer {
   ~TokenizerTrainer();
   /// `split` of the document the piece belongs to. DataError on text that is not UTF-8.
   void look(const Piece& piece, Split split);
-  /// DataError when the text is empty or too small for the vocabulary asked for.
+  /// DataError when the text is empty or too small for the requested vocabulary.
   std::unique_ptr<Tokenizer> build();
   /// False for bytes: no pass over the corpus is needed.
   bool needs_text() const { return request_.kind != "bytes"; }

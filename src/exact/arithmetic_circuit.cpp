@@ -1,5 +1,7 @@
 #include "exact/arithmetic_circuit.h"
 
+#include "core/counts.h"
+
 namespace fathom::exact {
 
 std::size_t ConvShape::rounds() const {
@@ -62,10 +64,10 @@ std::vector<std::size_t> pooling_order(const ConvShape& shape) {
 double recurrent_degree(const RecurrentShape& shape, std::size_t position) {
   // Paths from x^t to the top state after the last position: l - 1 upward steps spread over the
   // N - t remaining moments.
-  const double later = static_cast<double>(shape.positions - 1 - position);
+  const double later = as_double(shape.positions - 1 - position);
   double count = 1;
   for (std::size_t i = 1; i < shape.layers; ++i) {
-    count *= (later + static_cast<double>(i)) / static_cast<double>(i);
+    count *= (later + as_double(i)) / as_double(i);
   }
   return count;
 }

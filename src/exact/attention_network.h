@@ -2,9 +2,9 @@
 //
 //   y^{l,i} = sum_j sum_h < W^Q_h x^i, W^K_h x^j > W^O_h W^V_h x^j     (+ x^i with a residual)
 //
-// with j over all positions, or over j <= i under a causal mask; d_a = d/H. This is the slow truth
-// that the Gram form (gram_grid.h) is held against, and what causal masks are computed with.
-// Memory: weights are 4 d^2 elements a layer; evaluation needs scratch of 3 N d + 2 d elements.
+// with j over all positions, or over j <= i under a causal mask; d_a = d/H. This is the slow
+// definition that the Gram form (gram_grid.h) is tested against and that causal masks use.
+// Memory: weights are 4 d^2 elements per layer; evaluation needs scratch of 3 N d + 2 d elements.
 #pragma once
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/counts.h"
+
 namespace fathom::exact {
 namespace {
 
@@ -64,7 +66,7 @@ std::vector<std::vector<double>> degree_matrices(GridFunction& function, const P
       }
     }
     if (progress) {
-      progress(std::min(1.0, static_cast<double>(column + kLanes) / static_cast<double>(largest)));
+      progress(std::min(1.0, as_double(column + kLanes) / as_double(largest)));
     }
   }
   return matrices;

@@ -5,7 +5,7 @@
 // interpolation, and the rank of y is the sum of the ranks of the y_k (docs/theory.md).
 //
 // Cost: n^2 (C+1) evaluations, n the largest side, and n_k^2 (C+1) multiply-adds for block k.
-// Memory: 8 n_k^2 bytes for each block that is asked for.
+// Memory: 8 n_k^2 bytes for each requested block.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ struct Sides {
   std::vector<std::size_t> columns;
 };
 
-/// `nodes`: how many scalings of the columns will be asked for.
+/// `nodes`: how many scalings of the columns will be requested.
 std::unique_ptr<GridFunction> direct_attention_grid(
     const AttentionShape& shape, const AttentionWeights<PrimeField::Element>& weights, Sides sides,
     const Assignments& rows, const Assignments& columns, std::size_t nodes,

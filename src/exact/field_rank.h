@@ -14,8 +14,8 @@ namespace fathom::exact {
 inline constexpr double kEliminationWorkspace = 1.4;
 
 /// Entries are whole numbers in [-(p-1)/2, (p-1)/2], row by row; `prime` is odd and below 2^26.
-/// BLAS is held to one thread: independent matrices on separate cores pay more than two threads
-/// on one elimination, so callers may run this in several threads at once.
+/// BLAS is held to one thread: independent matrices on separate cores are faster than two
+/// threads on one elimination, so callers may run this in several threads at once.
 std::size_t rank_mod_p(std::span<double> matrix, std::size_t rows, std::size_t columns,
                        std::uint32_t prime);
 

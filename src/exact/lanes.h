@@ -2,7 +2,7 @@
 //
 // Sums of products are formed exactly and reduced late: reduce() takes any |x| < 2^52 to the
 // balanced representative up to one unit of rounding, |r| <= p/2 + 2. Functions are forced inline
-// so that they take on the vector instructions of whichever clone calls them.
+// so that they use the vector instructions of whichever clone calls them.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ namespace fathom::exact {
 /// sides present; ConfigError otherwise.
 std::string parse_partition(std::string_view text, std::size_t positions);
 
-/// All partitions with N/2 positions a side, in rising order; ConfigError for odd N and above 20.
+/// All partitions with N/2 positions per side, in rising order; ConfigError for odd N and above 20.
 std::vector<std::string> balanced_partitions(std::size_t positions);
 
 /// A and B exchanged: the same separation rank, since the matrix is transposed.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/counts.h"
 #include "core/random.h"
 
 namespace fathom::exact {
@@ -42,7 +43,7 @@ class PrimeField {
   /// InternalError for zero.
   Element inverse(Element a) const;
   /// The representative in [-(p-1)/2, (p-1)/2].
-  double balanced(Element a) const { return static_cast<double>(a > prime_ / 2 ? a - prime_ : a); }
+  double balanced(Element a) const { return as_double(a > prime_ / 2 ? a - prime_ : a); }
 
  private:
   std::int64_t prime_;

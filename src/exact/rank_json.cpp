@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "exact/partition.h"
 
 namespace fathom::exact {
 namespace {
@@ -63,6 +64,34 @@ void add_result(nlohmann::ordered_json& target, const RankResult& result) {
   }
 }
 
+void add_balanced(nlohmann::ordered_json& target, const std::vector<RankSetting>& settings,
+                  const std::vector<RankResult>& results, const PartitionGroups& groups) {
+  add_setting(target, settings.front());
+  target.erase("partition");
+  target["partitions"] = nlohmann::ordered_json::array();
+  double seconds = 0;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    seconds += results[i].seconds;
+    for (const std::string& partition :
+         {settings[i].partition, complement(settings[i].partition)}) {
+      target["partitions"].push_back({{"partition", partition},
+                                      {"output_position", settings[i].output_position},
+                                      {"rank", results[i].rank},
+                                      {"status", to_string(results[i].status)},
+                                      {"rmax", whole(results[i].rmax)},
+                                      {"error_probability", results[i].error_probability}});
+    }
+  }
+  target["groups"] = nlohmann::ordered_json::array();
+  for (const auto& [rank, partitions] : groups) {
+    target["groups"].push_back(
+        {{"rank", rank}, {"count", partitions.size()}, {"partitions", partitions}});
+  }
+  target["invariant"] = groups.size() == 1;
+  target["primes"] = results.front().primes;
+  target["seconds"] = seconds;
+}
+
 RankResult result_from_json(const nlohmann::json& record, const std::string& origin) {
   try {
     RankResult result;
@@ -83,7 +112,7 @@ RankResult result_from_json(const nlohmann::json& record, const std::string& ori
     }
     return result;
   } catch (const std::exception& error) {
-    throw DataError(fmt::format("{} is no rank record: {}", origin, error.what()));
+    throw DataError(fmt::format("{} is not a rank record: {}", origin, error.what()));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "exact/partition.h"
@@ -15,7 +16,7 @@
 namespace fathom::exact {
 namespace {
 
-constexpr std::size_t kMaxLayers = 8;  // C = 3280; the work grows with C^2 at the least
+constexpr std::size_t kMaxLayers = 8;  // C = 3280; the work grows at least with C^2
 
 [[noreturn]] void refuse(const std::string& message) {
   throw ConfigError(message);
@@ -222,6 +223,12 @@ void validate(const RankSetting& s) {
   }
 }
 
+theory::SeparationBounds printed_bounds(const RankSetting& s) {
+  return theory::separation_bounds({static_cast<std::int64_t>(s.layers),
+                                    static_cast<std::int64_t>(s.width),
+                                    static_cast<std::int64_t>(s.heads)});
+}
+
 std::vector<mpz_class> structural_bounds(const RankSetting& s) {
   switch (s.family) {
     case Family::attention:
@@ -256,11 +263,11 @@ bool splits_by_degree(const RankSetting& s) {
 }
 
 double total_degree(const RankSetting& s) {
-  const double n = static_cast<double>(s.positions);
+  const double n = as_double(s.positions);
   if (s.family == Family::conv) return n + (2 * n - 1);
   if (s.family == Family::recurrent) return recurrent_total_degree(s.recurrent());
   // w_{l+1} = 3 w_l + 4 weights, 3^L = 2C + 1 inputs (each through the embedding, if there is one)
-  const double C = static_cast<double>(theory::gram_degree(static_cast<std::int64_t>(s.layers)));
+  const double C = as_double(theory::gram_degree(static_cast<std::int64_t>(s.layers)));
   return 4 * C + (2 * C + 1) * (s.embedding_rank == 0 ? 1 : 2);
 }
 

@@ -9,10 +9,11 @@
 
 #include "exact/arithmetic_circuit.h"
 #include "exact/attention_network.h"
+#include "theory/separation_bounds.h"
 
 namespace fathom::exact {
 
-/// Nothing wider or longer is computed; memory ends long before.
+/// Nothing wider or longer is computed; memory runs out long before.
 inline constexpr std::size_t kMaxRankWidth = 4096;
 
 enum class Family { attention, conv, recurrent };
@@ -48,6 +49,9 @@ struct RankSetting {
 
 /// ConfigError in one line for anything that has no meaning.
 void validate(const RankSetting& setting);
+
+/// What the printed theorems say about an attention network of this size.
+theory::SeparationBounds printed_bounds(const RankSetting& setting);
 
 /// Upper bounds on the rank that follow from the structure alone, one per degree k in the B inputs
 /// (docs/theory.md): for attention k = 0..C, for the circuits a single one.

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/append_file.h"
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/memory.h"
@@ -102,9 +103,8 @@ class Pool {
   void compute(std::size_t index) {
     RankOptions options = options_;
     options.threads = 1;
-    options.memory_bytes =
-        std::max(needs_[index] * 1.001,
-                 limit_ / static_cast<double>(std::max<std::size_t>(1, options_.threads)));
+    options.memory_bytes = std::max(needs_[index] * 1.001,
+                                    limit_ / as_double(std::max<std::size_t>(1, options_.threads)));
     RankResult result = compute_rank(settings_[index], options);
     const std::scoped_lock lock(mutex_);
     if (records_ != nullptr) records_->add(settings_[index], options_, result);
@@ -139,7 +139,7 @@ RankRecords::RankRecords(const std::filesystem::path& path)
     const std::string origin = fmt::format("{}:{}", path.string(), ++number);
     const nlohmann::json record = parse_json(line, origin);
     if (!record.is_object() || !record.contains("key") || !record["key"].is_string()) {
-      throw DataError(fmt::format("{} is no rank record: it has no key", origin));
+      throw DataError(fmt::format("{} is not a rank record: it has no key", origin));
     }
     results_[record["key"].get<std::string>()] = result_from_json(record, origin);
   }

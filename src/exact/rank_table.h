@@ -1,8 +1,8 @@
 // Many separation ranks at once, and a record file that makes the work resumable.
 //
-// Settings run side by side, each on one core (independent eliminations on separate cores pay more
-// than threads within one), the largest first, as many as memory allows. Each finished setting is
-// one JSON line, synced to the disk before the next begins.
+// Settings run side by side, each on one core (independent eliminations on separate cores are
+// faster than threads within one), the largest first, as many as memory allows. Each finished
+// setting is one JSON line, synced to disk before the next begins.
 #pragma once
 
 #include <filesystem>

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <future>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/units.h"
@@ -90,12 +91,12 @@ Sizes ranks_modulo(const RankSetting& setting, const RankOptions& options, Metho
   Sizes ranks;
   double done = 0;
   double total = 0;
-  for (const std::size_t side : sides) total += std::pow(static_cast<double>(side), 3);
+  for (const std::size_t side : sides) total += std::pow(as_double(side), 3);
   for (std::size_t k = 0; k < sides.size(); ++k) {
     report("eliminating", total > 0 ? done / total : 1);
     ranks.push_back(rank_mod_p(matrices[k], sides[k], sides[k], prime));
     std::vector<double>().swap(matrices[k]);
-    done += std::pow(static_cast<double>(sides[k]), 3);
+    done += std::pow(as_double(sides[k]), 3);
   }
   return ranks;
 }
@@ -226,8 +227,8 @@ class Search {
   double chance_of_error(std::size_t rank) const {
     double chance = 1;
     for (std::size_t i = 0; i < primes_used_; ++i) {
-      chance *= std::min(1.0, static_cast<double>(rank + 1) * total_degree(setting_) /
-                                  static_cast<double>(candidates_[i]));
+      chance *=
+          std::min(1.0, as_double(rank + 1) * total_degree(setting_) / as_double(candidates_[i]));
     }
     return chance;
   }
@@ -252,18 +253,17 @@ double memory_needed(const RankSetting& setting, const std::vector<std::size_t>&
   double matrices = 0;
   double largest = 0;
   for (const std::size_t side : sides) {
-    const double n = static_cast<double>(side);
+    const double n = as_double(side);
     matrices += 8 * n * n;
     largest = std::max(largest, n);
   }
   const double workspace = (kEliminationWorkspace - 1) * 8 * largest * largest;
-  const double d = static_cast<double>(setting.width);
+  const double d = as_double(setting.width);
   // Inputs and, for the Gram form, records of both sides, in 8-byte numbers; twice while they are
   // converted.
-  const double per_assignment = 2 * 8 *
-                                (static_cast<double>(setting.positions) * d +
-                                 (2 * d + static_cast<double>(setting.heads) + 1) * d);
-  return static_cast<double>(threads) * (matrices + workspace + 2 * largest * per_assignment);
+  const double per_assignment =
+      2 * 8 * (as_double(setting.positions) * d + (2 * d + as_double(setting.heads) + 1) * d);
+  return as_double(threads) * (matrices + workspace + 2 * largest * per_assignment);
 }
 
 double smallest_memory(const RankSetting& setting, const RankOptions& options) {

@@ -2,13 +2,13 @@
 //
 // For generic weights the separation rank with respect to a partition (A, B) is the rank of the
 // matrix y(a_m, b_n) over enough random assignments a_m to A and b_n to B. Weights and inputs are
-// drawn modulo p, afresh for each prime. A rank found modulo p is a proved lower bound for almost
+// drawn modulo p, anew for each prime. A rank found modulo p is a proved lower bound for almost
 // all real weights; where it meets a proved upper bound it is exact. Otherwise a rank below
 // the grid's side is the generic rank unless a nonzero polynomial vanished by chance: probability
 // at most (rank + 1) deg(y) / p per prime (Schwartz-Zippel, given that p does not divide the whole
 // polynomial), multiplied over primes and summed over degree blocks.
 //
-// Memory: 8 n_k^2 bytes per degree block and prime in work; see memory_needed().
+// Memory: 8 n_k^2 bytes per degree block and active prime; see memory_needed().
 #pragma once
 
 #include <gmpxx.h>
@@ -36,7 +36,7 @@ constexpr auto enum_names(Method) {
 struct RankOptions {
   std::uint64_t seed = 1;
   std::size_t primes = 2;    // at least; more are taken while they disagree
-  std::size_t threads = 2;   // primes in work at once
+  std::size_t threads = 2;   // primes computed at once
   double memory_bytes = 0;   // limit; 0: what the machine has
   std::size_t max_side = 0;  // no grid larger than this; 0: no limit
   bool split = true;         // by degree, where the network allows it
@@ -79,7 +79,7 @@ double smallest_memory(const RankSetting& setting, const RankOptions& options = 
 /// ConfigError for a setting without meaning or one that cannot fit in memory, before any work.
 RankResult compute_rank(const RankSetting& setting, const RankOptions& options = {});
 
-/// The matrices themselves, one per side asked for: entries y_k(a_m, b_n) modulo `prime`, balanced.
+/// The matrices themselves, one per requested side: entries y_k(a_m, b_n) modulo `prime`, balanced.
 std::vector<std::vector<double>> sample_matrices(const RankSetting& setting, Method method,
                                                  std::uint32_t prime, std::uint64_t seed,
                                                  const std::vector<std::size_t>& sides,

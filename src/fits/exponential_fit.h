@@ -40,8 +40,8 @@ struct ExponentialFit {
   double chi2 = 0;
   int degrees_of_freedom = 0;
   std::vector<TransitionPoint> points;
-  // Against a = 5.039 +- 0.030, b = 0.0555 +- 0.0013: differences in joint standard errors, and
-  // the chi-square of these points about the published line (no freedom fitted).
+  // Against the published fit (laws::LevineFit): differences in joint standard errors, and the
+  // chi-square of these points about the published line (no freedom fitted).
   double a_score = 0;
   double b_score = 0;
   double published_chi2 = 0;

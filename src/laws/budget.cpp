@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "core/counts.h"
+
 namespace fathom::laws {
 
 Budget Budget::non_embedding(double parameters, double block_coefficient) {
@@ -11,7 +13,7 @@ Budget Budget::non_embedding(double parameters, double block_coefficient) {
 }
 
 Budget Budget::total(double parameters, std::int64_t vocab, bool tied, double block_coefficient) {
-  return {parameters, block_coefficient, static_cast<double>(vocab) * (tied ? 1 : 2)};
+  return {parameters, block_coefficient, as_double(vocab) * (tied ? 1 : 2)};
 }
 
 std::string Budget::description() const {
@@ -31,6 +33,10 @@ double Budget::width_at(double layers) const {
 double Budget::block_parameters_at(double layers) const {
   const double width = width_at(layers);
   return block_coefficient_ * layers * width * width;
+}
+
+bool Budget::is_paper_count() const {
+  return !counts_embeddings() && block_coefficient_ == kPaperBlockCoefficient;
 }
 
 double Budget::parameters_of(double layers, double width) const {

@@ -1,5 +1,7 @@
 #include "laws/gemstones.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -47,10 +49,12 @@ const std::vector<GemstonesFit>& gemstones_fits() {
 GemstonesLaw::GemstonesLaw() : GemstonesLaw(gemstones_fits().front()) {}
 
 GemstonesLaw::GemstonesLaw(GemstonesFit fit) : fit_(std::move(fit)) {
-  info_.name = "gemstones2025";
+  info_.name = kName;
   info_.title = "Gemstones 2025";
   info_.source = "arXiv 2502.06857";
-  info_.claim = "loss = 5.14·d^-0.301 + 0.975·L^-0.366 + terms in parameters and tokens";
+  info_.claim = fmt::format(
+      "loss = {:.3g}·d^-{:.3g} + {:.3g}·L^-{:.3g} + terms in parameters and tokens",
+      std::exp(fit_.width_log), fit_.width_exponent, std::exp(fit_.depth_log), fit_.depth_exponent);
   // 22 shapes of 23 to 1770 M block parameters.
   info_.parameters = {22e6, 1.8e9};
   info_.interval_meaning = "range over the published fits of this form";

@@ -27,6 +27,8 @@ const std::vector<GemstonesFit>& gemstones_fits();
 
 class GemstonesLaw : public Law {
  public:
+  static constexpr const char* kName = "gemstones2025";
+
   GemstonesLaw();
   explicit GemstonesLaw(GemstonesFit fit);
 

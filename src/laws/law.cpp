@@ -15,20 +15,6 @@
 
 namespace fathom::laws {
 
-std::string to_string(Evidence evidence) {
-  switch (evidence) {
-    case Evidence::proved:
-      return "proved";
-    case Evidence::fitted:
-      return "fitted";
-    case Evidence::extrapolated:
-      return "extrapolated";
-    case Evidence::convention:
-      return "convention";
-  }
-  return "";
-}
-
 Optimum Law::optimum_after(const Budget& budget, double) const {
   return optimum(budget);
 }

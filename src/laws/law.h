@@ -4,20 +4,24 @@
 // which penalties and bands follow. Each says where its data lie and how certain it is.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "core/interval.h"
 #include "laws/budget.h"
 
 namespace fathom::laws {
 
-/// How a statement is known. `convention` is a habit or rule of thumb with no fit behind it.
+/// How a statement is known. `convention` is a habit or rule of thumb without a fit behind it.
 enum class Evidence { proved, fitted, extrapolated, convention };
-std::string to_string(Evidence evidence);
+constexpr auto enum_names(Evidence) {
+  return std::array{"proved", "fitted", "extrapolated", "convention"};
+}
 
 struct LawInfo {
   std::string name;              // "levine2020"
@@ -63,7 +67,7 @@ class LossSurface {
 
   double best_layers() const { return best_layers_; }
   double best_loss() const { return best_loss_; }
-  /// Loss at this depth over the best loss, less one.
+  /// Loss at this depth over the best loss, minus one.
   double penalty(double layers) const;
   /// Depths whose loss is within `tolerance` of the best.
   Interval band(double tolerance) const;
@@ -86,7 +90,7 @@ const std::vector<LawPointer>& published_laws();
 /// The published law of that name; nullptr when there is none.
 LawPointer published_law(const std::string& name);
 
-/// Smallest depth a law may answer; below it the empirical forms lose their meaning.
+/// Smallest depth a law may give; below it the empirical forms lose their meaning.
 constexpr double kMinLayers = 2;
 constexpr double kMaxLayers = 1e5;
 

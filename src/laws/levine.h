@@ -1,28 +1,39 @@
 // The transition law of Levine et al. 2020, "The Depth-to-Width Interplay in Self-Attention"
 // (arXiv 2006.12467): at depth L, depth pays from width d_x(L) on,
 //
-//   ln d_x(L) = a + b L,   a = 5.039 +- 0.030,  b = 0.0555 +- 0.0013,
+//   ln d_x(L) = a + b L,
 //
 // so a network of N = 12 L d^2 parameters sits on the transition at N = 12 L e^(2a) e^(2bL), whose
-// inverse is L = W(2b N e^(-2a) / 12) / (2b) with Lambert's W. The errors of a and b and the sizes
-// trained (about 1e6 to 6e8) are quoted from memory of the paper; their correlation is unpublished,
-// so it is a parameter.
+// inverse is L = W(2b N e^(-2a) / 12) / (2b) with Lambert's W.
 #pragma once
 
 #include "laws/law.h"
 
 namespace fathom::laws {
 
+/// The published fit; every place that needs a number of it reads this struct.
+///
+/// a and b are quoted by BloombergGPT (arXiv 2303.17564), which chose its shape with them, and in
+/// BigScience's math/README.md (github.com/bigscience-workshop/bigscience). The errors and the
+/// sizes trained are not confirmed: the text of the paper at hand is an earlier version without the
+/// fit, and no source we could read repeats them. The correlation of a and b was not found either,
+/// so it is an option of the planner.
 struct LevineFit {
   double a = 5.039;
   double b = 0.0555;
   double a_error = 0.030;
   double b_error = 0.0013;
   double correlation = 0;
+  Interval parameters{1e6, 6e8};
+
+  /// "5.039 + 0.0555·L".
+  std::string formula() const;
 };
 
 class LevineLaw : public Law {
  public:
+  static constexpr const char* kName = "levine2020";
+
   explicit LevineLaw(LevineFit fit = {});
 
   const LawInfo& info() const override { return info_; }

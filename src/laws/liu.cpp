@@ -1,5 +1,7 @@
 #include "laws/liu.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -41,7 +43,10 @@ LiuLaw::LiuLaw() {
   info_.name = "liu2026";
   info_.title = "Liu 2026";
   info_.source = "arXiv 2602.05970";
-  info_.claim = "loss = 1.750 + 333.4·d^-0.977 + 1284·(100·L)^-1.20 + 8.49·(T/1e6)^-0.299";
+  info_.claim = fmt::format(
+      "loss = {:.3f} + {:.1f}·d^-{:.3f} + {:.0f}·(100·L)^-{:.2f} + {:.2f}·(T/1e6)^-{:.3f}",
+      kConstant, kWidthCoefficient, kWidthExponent, kDepthCoefficient, kDepthExponent,
+      kTokenCoefficient, kTokenExponent);
   info_.parameters = {40e6, 15e9};
   info_.interval_meaning = "one standard error of each exponent";
 }

@@ -1,9 +1,9 @@
 // The inverse-depth law of Liu 2026 (arXiv 2602.05970), fitted to Chinchilla's points:
 //
-//   loss = 1.750 + 333.4 d^-0.977 + 1284 (100 L)^-1.20 + 8.49 (T/1e6)^-0.299
+//   loss = E + c_d d^-x_d + c_L (100 L)^-x_L + c_T (T/1e6)^-x_T
 //
-// Standard errors 0.083 on the width and 0.27 on the depth exponent: in Chinchilla's ladder depth
-// and width move together, so the depth exponent is poorly identified.
+// In Chinchilla's ladder depth and width move together, so the depth exponent is poorly identified:
+// its standard error is a fifth of its value. The numbers are in liu.cpp.
 #pragma once
 
 #include "laws/law.h"
@@ -14,7 +14,7 @@ class LiuLaw : public Law {
  public:
   LiuLaw();
   const LawInfo& info() const override { return info_; }
-  /// The interval takes each exponent one standard error up and down, its term held fixed at the
+  /// The interval moves each exponent by one standard error up and down, with its term fixed at the
   /// centre of the data (d = 2000, L = 24).
   Optimum optimum(const Budget& budget) const override;
   std::optional<double> loss(double layers, double width, double parameters,

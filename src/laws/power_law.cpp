@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "shape/catalogue.h"
 
@@ -15,9 +16,9 @@ std::vector<ShapePoint> points_of(const std::function<bool(const CatalogueEntry&
   std::vector<ShapePoint> points;
   for (const CatalogueEntry& entry : catalogue()) {
     if (!wanted(entry)) continue;
-    const double L = static_cast<double>(entry.shape.layers);
-    const double D = static_cast<double>(entry.shape.width);
-    points.push_back({12 * L * D * D, L});
+    const double L = as_double(entry.shape.layers);
+    const double D = as_double(entry.shape.width);
+    points.push_back({paper_parameters(L, D), L});
   }
   return points;
 }
@@ -35,7 +36,7 @@ std::shared_ptr<const PowerLaw> make_law(LawInfo info, const std::vector<ShapePo
 
 PowerFit fit_power_law(const std::vector<ShapePoint>& points) {
   if (points.size() < 3) throw InternalError("a power law needs three shapes");
-  const double n = static_cast<double>(points.size());
+  const double n = as_double(points.size());
   double mean_x = 0;
   double mean_y = 0;
   for (const ShapePoint& p : points) {
@@ -79,9 +80,7 @@ Optimum PowerLaw::optimum(const Budget& budget) const {
 std::shared_ptr<const PowerLaw> chinchilla_ladder() {
   static const auto law =
       make_law({"chinchilla", "Chinchilla's ladder", "arXiv 2203.15556", "", true, {}, ""},
-               points_of([](const CatalogueEntry& entry) {
-                 return entry.name.starts_with("Chinchilla sweep");
-               }));
+               points_of([](const CatalogueEntry& entry) { return entry.chinchilla_sweep(); }));
   return law;
 }
 

@@ -1,7 +1,7 @@
 // L = c N^e fitted to a set of published shapes by least squares of ln L on ln N, N = 12 L d^2:
 // Chinchilla's ladder of 50 sweep models, and what released dense decoders do ("practice").
 //
-// Both describe choices people made, not optima they measured.
+// Both describe choices that people made, not optima that they measured.
 #pragma once
 
 #include "laws/law.h"

@@ -1,4 +1,4 @@
-// One-dimensional searches used by the laws, all over positive quantities in logarithms.
+// One-dimensional searches over positive quantities, in logarithms.
 #pragma once
 
 #include <cmath>

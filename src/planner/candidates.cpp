@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "laws/search.h"
 #include "shape/parameters.h"
@@ -18,12 +19,12 @@ constexpr double kMinTokens = 1e3, kMaxTokens = 1e18;
 
 double held_count(const Shape& shape, const laws::Budget& budget) {
   const ParameterCount count = count_parameters(shape);
-  return static_cast<double>(budget.counts_embeddings() ? count.total() : count.non_embedding());
+  return as_double(budget.counts_embeddings() ? count.total() : count.non_embedding());
 }
 
 Candidate price(const Shape& shape, const PricingContext& context, double tolerance) {
-  const double L = static_cast<double>(shape.layers);
-  const double D = static_cast<double>(shape.width);
+  const double L = as_double(shape.layers);
+  const double D = as_double(shape.width);
   const laws::LossSurface& surface = context.surface;
   const double held = surface.budget().parameters();
   const double target = surface.best_loss() * (1 + tolerance);
@@ -35,8 +36,9 @@ Candidate price(const Shape& shape, const PricingContext& context, double tolera
   // it is taken on the surface.
   candidate.penalty = surface.penalty(L);
   candidate.step_seconds = model_step_time(shape, context.hardware, context.step_tokens).total();
+  candidate.tokens_per_second = as_double(context.step_tokens) / candidate.step_seconds;
   candidate.decode_seconds =
-      model_decode_time(shape, context.hardware, static_cast<double>(shape.context) / 2).total();
+      model_decode_time(shape, context.hardware, as_double(shape.context) / 2).total();
 
   const auto loss = [&](double tokens) { return *surface.law().loss(L, D, held, tokens); };
   const auto reaches = [&](double tokens) { return loss(tokens) <= target; };
@@ -47,8 +49,8 @@ Candidate price(const Shape& shape, const PricingContext& context, double tolera
   } else {
     candidate.tokens_to_equal_loss = laws::first_true(reaches, kMinTokens, kMaxTokens);
   }
-  candidate.seconds_to_equal_loss = candidate.tokens_to_equal_loss * candidate.step_seconds /
-                                    static_cast<double>(context.step_tokens);
+  candidate.seconds_to_equal_loss =
+      candidate.tokens_to_equal_loss * candidate.step_seconds / as_double(context.step_tokens);
   return candidate;
 }
 
@@ -58,7 +60,7 @@ std::vector<Shape> lattice(const laws::Budget& budget, const ShapeRequest& base,
   for (double width = budget.width_at(laws::kMinLayers); width >= 32;) {
     RoundingTarget target;
     target.width = width;
-    const double unit = static_cast<double>(friendly_width_multiple(width));
+    const double unit = as_double(friendly_width_multiple(width));
     // Depth that spends the budget at this width; on c L d^2 + e d = N it is linear in 1/d^2.
     target.layers = (budget.parameters() - budget.parameters_of(0, width)) /
                     (budget.block_coefficient() * width * width);

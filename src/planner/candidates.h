@@ -8,35 +8,37 @@
 #include "shape/hardware.h"
 #include "shape/rounding.h"
 #include "shape/shape.h"
+#include "shape/timing.h"
 
 namespace fathom::planner {
 
 struct Candidate {
   Shape shape;
   double parameters = 0;             // in the budget's count
-  double penalty = 0;                // loss over the best loss at this budget, less one
+  double penalty = 0;                // loss over the best loss at this budget, minus one
   double step_seconds = 0;           // modelled, one device
   double decode_seconds = 0;         // modelled, one token after half a context
   double tokens_to_equal_loss = 0;   // infinite when the shape cannot reach the target
   double seconds_to_equal_loss = 0;  // modelled, one device
+  double tokens_per_second = 0;      // modelled, one device
 };
 
 struct PricingContext {
   laws::LossSurface surface;
   Hardware hardware;
-  std::int64_t step_tokens = 65536;
+  std::int64_t step_tokens = kDefaultStepTokens;
 };
 
 /// Prices one shape. The target of "equal loss" is the best loss on the surface, allowed
 /// `tolerance` above it so that the optimum is not the only shape to reach it.
 Candidate price(const Shape& shape, const PricingContext& context, double tolerance);
 
-/// Every width of the lattice with the depth that meets the budget, within 4 % of it, two layers to
-/// a width of 32. Constraints of `rules` hold for each.
+/// Every width of the lattice with the depth that meets the budget, within 4 % of it, from two
+/// layers down to a width of 32. Constraints of `rules` hold for each.
 std::vector<Shape> lattice(const laws::Budget& budget, const ShapeRequest& base,
                            const RoundingRules& rules);
 
-/// The budget's count of a rounded shape, exact.
+/// The exact count of a rounded shape in the budget's terms.
 double held_count(const Shape& shape, const laws::Budget& budget);
 
 }  // namespace fathom::planner

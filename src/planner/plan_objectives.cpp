@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/units.h"
 
 namespace fathom::planner {
@@ -22,7 +23,7 @@ Shape loss_optimal_shape(const Plan& plan) {
   RoundingTarget target;
   target.layers = plan.unrounded.layers;
   if (plan.request.rules.max_layers > 0) {
-    target.layers = std::min(target.layers, static_cast<double>(plan.request.rules.max_layers));
+    target.layers = std::min(target.layers, as_double(plan.request.rules.max_layers));
   }
   target.width = plan.budget.width_at(target.layers);
   target.budget = plan.budget.parameters();
@@ -62,8 +63,7 @@ std::vector<ObjectiveRow> choose_objectives(const Plan& plan, const PricingConte
        best(within(tolerance), [](const Candidate& c) { return c.decode_seconds; }),
        fmt::format("fastest decoding within {:.2g} % of the best loss", 100 * tolerance)},
       {Objective::accuracy,
-       best(within(tolerance / 5),
-            [](const Candidate& c) { return -static_cast<double>(c.shape.layers); }),
+       best(within(tolerance / 5), [](const Candidate& c) { return -as_double(c.shape.layers); }),
        fmt::format("deepest within {:.2g} % of the best loss", 20 * tolerance)}};
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/units.h"
 #include "laws/levine.h"
 #include "shape/memory.h"
@@ -33,24 +34,21 @@ Statement law_statement(const Plan& plan) {
 }
 
 Statement band_statement(const Plan& plan) {
-  const Interval& data = plan.loss_law.parameters;
-  const double size = plan.budget.block_parameters_at(plan.best_layers);
-  const laws::Evidence evidence =
-      size >= data.low && size <= data.high ? laws::Evidence::fitted : laws::Evidence::extrapolated;
   const PenaltyPoint& shallow = plan.curve.front();
   const PenaltyPoint& deep = plan.curve.back();
-  return {evidence,
-          fmt::format(
-              "between {:.0f} and {:.0f} layers the loss stays within {:.2g} % of the best; "
-              "{:.0f} layers cost {}, {:.0f} cost {} ({}, {} tokens)",
-              std::ceil(plan.band.low), std::floor(plan.band.high), 100 * plan.request.tolerance,
-              shallow.layers, format_percent(shallow.penalty, 1), deep.layers,
-              format_percent(deep.penalty, 1), plan.loss_law.title, format_count(plan.tokens))};
+  const WholeDepths band = whole_depths(plan.band);
+  return {
+      plan.loss_law_evidence,
+      fmt::format("between {} and {} layers the loss stays within {:.2g} % of the best; "
+                  "{:.0f} layers cost {}, {:.0f} cost {} ({}, {} tokens)",
+                  band.low, band.high, 100 * plan.request.tolerance, shallow.layers,
+                  format_percent(shallow.penalty, 1), deep.layers, format_percent(deep.penalty, 1),
+                  plan.loss_law.title, format_count(plan.tokens))};
 }
 
 Statement regime_statement(const Plan& plan) {
-  const double layers = static_cast<double>(plan.recommendation.shape.layers);
-  const double size = static_cast<double>(plan.parameters.paper_12Ld2);
+  const double layers = as_double(plan.recommendation.shape.layers);
+  const double size = as_double(plan.parameters.paper_12Ld2);
   const laws::Evidence evidence = laws::LevineLaw().evidence(laws::Budget::non_embedding(size));
   const std::string place = fmt::format("the transition depth of this size is {} (Levine 2020)",
                                         layers_text(plan.transition_layers));
@@ -71,7 +69,7 @@ Statement regime_statement(const Plan& plan) {
 
 Statement theory_statement(const Plan& plan) {
   const Shape& shape = plan.recommendation.shape;
-  const bool efficient = static_cast<double>(shape.layers) < plan.theory_threshold;
+  const bool efficient = as_double(shape.layers) < plan.theory_threshold;
   return {
       laws::Evidence::proved,
       fmt::format("the analysed network (no softmax, bidirectional) has its threshold at log3 {} "
@@ -83,12 +81,12 @@ Statement theory_statement(const Plan& plan) {
 void add_vocabulary_warning(Plan& plan) {
   const Shape& shape = plan.recommendation.shape;
   if (shape.width <= shape.vocab) return;
-  const double rank = static_cast<double>(shape.vocab);
+  const double rank = as_double(shape.vocab);
   const double layers = plan.budget.parameters() / (plan.budget.block_coefficient() * rank * rank);
   plan.warnings.push_back(fmt::format(
       "width {} exceeds the embedding rank {} (the vocabulary): the extra width adds nothing to "
-      "what "
-      "the first layer can tell apart (arXiv 2105.03928). At width {} the budget buys {} layers "
+      "what the first layer can tell apart (arXiv 2105.03928). At width {} the budget buys {} "
+      "layers "
       "(extrapolated).",
       shape.width, shape.vocab, shape.vocab, layers_text(layers)));
 }
@@ -104,13 +102,16 @@ void add_memory_warning(Plan& plan) {
 }
 
 void add_disagreement_warning(Plan& plan) {
-  const double layers = static_cast<double>(plan.recommendation.shape.layers);
+  const double layers = as_double(plan.recommendation.shape.layers);
   if (layers >= plan.band.low && layers <= plan.band.high) return;
   plan.warnings.push_back(fmt::format(
       "{} layers lie outside the band of {}: it expects {} loss. The laws disagree here{}.",
       plan.recommendation.shape.layers, plan.loss_law.title,
       format_percent(plan.recommendation.penalty),
-      plan.budget.block_parameters_at(layers) > 3e9 ? "; above 3B all of them extrapolate" : ""));
+      plan.law_evidence == laws::Evidence::extrapolated &&
+              plan.loss_law_evidence == laws::Evidence::extrapolated
+          ? ", and both extrapolate"
+          : ""));
 }
 
 }  // namespace

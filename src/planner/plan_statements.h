@@ -1,4 +1,4 @@
-// What a plan says in words, each sentence marked by how it is known.
+// What a plan says in words, each sentence marked with how it is known.
 #pragma once
 
 #include "planner/planner.h"

@@ -5,34 +5,24 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/error.h"
-#include "core/text.h"
 #include "core/units.h"
-#include "laws/levine.h"
+#include "laws/gemstones.h"
 #include "laws/search.h"
 #include "planner/find_law.h"
 #include "planner/plan_objectives.h"
 #include "planner/plan_statements.h"
 #include "shape/flops.h"
+#include "theory/separation_bounds.h"
 
 namespace fathom::planner {
 namespace {
 
 constexpr int kCurvePoints = 120;
 
-/// Block matrices per layer over d^2: q and output 2, k and v 2 over the group, feed-forward.
-double block_coefficient(const PlanRequest& request) {
-  const double attention = 2 + 2.0 / static_cast<double>(request.base.kv_group);
-  const double ratio = request.base.ffn_ratio > 0 ? request.base.ffn_ratio
-                       : request.base.gated       ? 8.0 / 3
-                                                  : 4.0;
-  return attention + (request.base.gated ? 3 : 2) * ratio;
-}
-
 laws::Budget make_budget(double parameters, const PlanRequest& request) {
-  // 2 + 2 + 3 * 8/3 is 12 up to rounding; laws with a closed form want it exact.
-  double c = block_coefficient(request);
-  if (std::fabs(c - 12) < 1e-9) c = 12;
+  const double c = block_coefficient(request.base);
   return request.count_embeddings
              ? laws::Budget::total(parameters, request.base.vocab, request.base.tied, c)
              : laws::Budget::non_embedding(parameters, c);
@@ -50,8 +40,7 @@ double parameters_for_flops(const PlanRequest& request, const laws::Law& law) {
     const laws::Optimum best = law.optimum(budget);
     return tokens_for(request, parameters) *
            train_flops_per_token(best.layers, best.width, budget.block_coefficient(),
-                                 static_cast<double>(request.base.vocab),
-                                 static_cast<double>(request.base.context));
+                                 as_double(request.base.vocab), as_double(request.base.context));
   };
   constexpr double kSmallest = 1e4;
   constexpr double kLargest = 1e17;
@@ -65,7 +54,7 @@ double parameters_for_flops(const PlanRequest& request, const laws::Law& law) {
 
 void check(const PlanRequest& request) {
   if (request.parameters.has_value() == request.flops.has_value()) {
-    throw ConfigError("give either a SIZE (like 1.3B) or --flops, not both and not neither");
+    throw ConfigError("give either a SIZE (like 1.3B) or --flops, one of them and not both");
   }
   if (request.parameters && (*request.parameters < 1e4 || *request.parameters > 1e17)) {
     throw ConfigError(fmt::format("SIZE {} is outside 10K to 1e17 parameters",
@@ -87,7 +76,7 @@ void check(const PlanRequest& request) {
 }
 
 laws::LawPointer law_for(const PlanRequest& request) {
-  if (request.law == "levine2020") {
+  if (request.law == laws::LevineLaw::kName) {
     laws::LevineFit fit;
     fit.correlation = request.levine_correlation;
     return std::make_shared<laws::LevineLaw>(fit);
@@ -95,7 +84,7 @@ laws::LawPointer law_for(const PlanRequest& request) {
   return find_law(request.law);
 }
 
-/// The published laws, and before them a law of one's own.
+/// The published laws, with the user's own law first if there is one.
 std::vector<LawRow> side_by_side(const laws::LawPointer& chosen, const laws::LossSurface& surface,
                                  double tolerance) {
   std::vector<laws::LawPointer> laws = laws::published_laws();
@@ -120,7 +109,7 @@ std::vector<PenaltyPoint> penalty_curve(const laws::LossSurface& surface, const 
   const double high = std::max(band.high, recommended) * 2;
   std::vector<PenaltyPoint> curve;
   for (int i = 0; i < kCurvePoints; ++i) {
-    const double share = static_cast<double>(i) / (kCurvePoints - 1);
+    const double share = as_double(i) / (kCurvePoints - 1);
     const double layers = low * std::pow(high / low, share);
     curve.push_back({layers, surface.budget().width_at(layers), surface.penalty(layers)});
   }
@@ -129,53 +118,19 @@ std::vector<PenaltyPoint> penalty_curve(const laws::LossSurface& surface, const 
 
 }  // namespace
 
-std::string to_string(Objective objective) {
-  switch (objective) {
-    case Objective::loss:
-      return "loss";
-    case Objective::train_time:
-      return "train-time";
-    case Objective::decode_latency:
-      return "decode-latency";
-    case Objective::accuracy:
-      return "accuracy";
-  }
-  return "";
-}
-
-std::string to_string(DepthRegime regime) {
-  switch (regime) {
-    case DepthRegime::efficient:
-      return "depth-efficient";
-    case DepthRegime::transition:
-      return "transition";
-    case DepthRegime::inefficient:
-      return "depth-inefficient";
-  }
-  return "";
-}
-
-std::vector<std::string> objective_names() {
-  return {"loss", "train-time", "decode-latency", "accuracy"};
-}
-
-Objective parse_objective(const std::string& name) {
-  for (const Objective objective :
-       {Objective::loss, Objective::train_time, Objective::decode_latency, Objective::accuracy}) {
-    if (to_string(objective) == name) return objective;
-  }
-  throw ConfigError(
-      fmt::format("--objective '{}' is not known.{}", name, did_you_mean(name, objective_names())));
+WholeDepths whole_depths(const Interval& band) {
+  return {static_cast<std::int64_t>(std::ceil(band.low)),
+          static_cast<std::int64_t>(std::floor(band.high))};
 }
 
 Plan make_plan(const PlanRequest& original) {
   check(original);
   PlanRequest request = original;
-  if (request.base.vocab == 0) request.base.vocab = 50304;
-  if (request.base.context == 0) request.base.context = 2048;
+  if (request.base.vocab == 0) request.base.vocab = kDefaultVocab;
+  if (request.base.context == 0) request.base.context = kDefaultContext;
 
   const laws::LawPointer law = law_for(request);
-  const laws::LawPointer loss_law = law->has_loss() ? law : find_law("gemstones2025");
+  const laws::LawPointer loss_law = law->has_loss() ? law : find_law(laws::GemstonesLaw::kName);
   const double size =
       request.parameters ? *request.parameters : parameters_for_flops(request, *law);
 
@@ -193,6 +148,7 @@ Plan make_plan(const PlanRequest& original) {
             .transition_layers = 0,
             .theory_threshold = 0,
             .loss_law = loss_law->info(),
+            .loss_law_evidence = laws::Evidence::fitted,
             .band = {},
             .best_layers = 0,
             .curve = {},
@@ -205,6 +161,7 @@ Plan make_plan(const PlanRequest& original) {
   plan.law_evidence = law->evidence(plan.budget);
   plan.unrounded = law->optimum_after(plan.budget, plan.tokens);
   const laws::LossSurface surface(*loss_law, plan.budget, plan.tokens);
+  plan.loss_law_evidence = loss_law->evidence(plan.budget);
   plan.best_layers = surface.best_layers();
   plan.band = surface.band(request.tolerance);
   plan.laws = side_by_side(law, surface, request.tolerance);
@@ -215,21 +172,22 @@ Plan make_plan(const PlanRequest& original) {
     if (row.objective == request.objective) plan.recommendation = row.candidate;
   }
   const Shape& shape = plan.recommendation.shape;
-  const double L = static_cast<double>(shape.layers);
-  const double D = static_cast<double>(shape.width);
+  const double L = as_double(shape.layers);
+  const double D = as_double(shape.width);
   plan.parameters = count_parameters(shape);
   plan.train_flops = count_flops(shape).train_per_token * plan.tokens;
   const laws::LevineLaw levine;
-  const laws::Optimum transition = levine.optimum(laws::Budget::non_embedding(12 * L * D * D));
+  const laws::Optimum transition =
+      levine.optimum(laws::Budget::non_embedding(paper_parameters(L, D)));
   plan.transition_width = levine.transition_width(L);
   plan.transition_layers = transition.layers;
   const double slack = std::max(1.0, transition.layers_interval->high - transition.layers);
   plan.regime = L > transition.layers + slack   ? DepthRegime::inefficient
                 : L < transition.layers - slack ? DepthRegime::efficient
                                                 : DepthRegime::transition;
-  plan.theory_threshold = std::log(D) / std::log(3.0);
+  plan.theory_threshold = theory::depth_threshold(shape.width);
   plan.curve = penalty_curve(surface, plan.band, L);
-  plan.neighbours = nearest_published(static_cast<double>(plan.parameters.non_embedding()), L, 6);
+  plan.neighbours = nearest_published(as_double(plan.parameters.non_embedding()), L, 6);
   add_statements(plan);
   return plan;
 }

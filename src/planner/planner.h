@@ -4,44 +4,55 @@
 //                    \-> band, penalties, other laws, neighbours, objectives
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "laws/law.h"
+#include "laws/levine.h"
 #include "planner/candidates.h"
 #include "shape/catalogue.h"
 #include "shape/hardware.h"
 #include "shape/parameters.h"
 #include "shape/rounding.h"
 #include "shape/shape.h"
+#include "shape/timing.h"
 
 namespace fathom::planner {
 
 enum class Objective { loss, train_time, decode_latency, accuracy };
-std::string to_string(Objective objective);
-Objective parse_objective(const std::string& name);
-std::vector<std::string> objective_names();
+constexpr auto enum_names(Objective) {
+  return std::array{"loss", "train-time", "decode-latency", "accuracy"};
+}
+
+/// Chinchilla's rule of thumb (arXiv 2203.15556).
+inline constexpr double kTokensPerParameter = 20;
+/// How far above the best loss a depth of the band may be.
+inline constexpr double kDefaultTolerance = 0.005;
 
 struct PlanRequest {
   std::optional<double> parameters;  // exactly one of parameters and flops
   std::optional<double> flops;
   bool count_embeddings = false;
-  std::optional<double> tokens;  // default: 20 per parameter
-  std::string law = "levine2020";
+  std::optional<double> tokens;  // default: kTokensPerParameter of each
+  std::string law = laws::LevineLaw::kName;
   double levine_correlation = 0;
   Objective objective = Objective::loss;
-  std::string hardware = "h200";
-  double tolerance = 0.005;
-  std::int64_t step_tokens = 65536;  // per device, for the time model
-  ShapeRequest base;                 // all but layers, width and heads
+  std::string hardware = kDefaultHardware;
+  double tolerance = kDefaultTolerance;
+  std::int64_t step_tokens = kDefaultStepTokens;  // per device, for the time model
+  ShapeRequest base;                              // everything but layers, width and heads
   RoundingRules rules;
 };
 
 /// Levine's regimes for a shape: deeper than the transition depth of its size, shallower, or on it
 /// (within one layer or the fit's one-sigma interval).
 enum class DepthRegime { efficient, transition, inefficient };
-std::string to_string(DepthRegime regime);
+constexpr auto enum_names(DepthRegime) {
+  return std::array{"depth-efficient", "transition", "depth-inefficient"};
+}
 
 struct Statement {
   laws::Evidence evidence;
@@ -55,6 +66,12 @@ struct LawRow {
   std::optional<Interval> band;  // its own, when it has a loss
   double penalty;                // of its depth under the plan's loss law
 };
+
+/// The whole depths inside a band.
+struct WholeDepths {
+  std::int64_t low, high;
+};
+WholeDepths whole_depths(const Interval& band);
 
 struct PenaltyPoint {
   double layers;
@@ -83,8 +100,9 @@ struct Plan {
   double transition_layers;  // the depth whose transition has this shape's 12 L d^2
   double theory_threshold;   // log3 of the width
   laws::LawInfo loss_law;    // where band and penalties come from
-  Interval band;             // real depths
-  double best_layers;        // of the loss law
+  laws::Evidence loss_law_evidence;
+  Interval band;       // real depths
+  double best_layers;  // of the loss law
   std::vector<PenaltyPoint> curve;
   std::vector<LawRow> laws;
   std::vector<ObjectiveRow> objectives;
@@ -94,10 +112,7 @@ struct Plan {
   Hardware hardware;
 };
 
-/// ConfigError when the request contradicts itself or no shape keeps its constraints.
+/// ConfigError when the request contradicts itself or no shape satisfies its constraints.
 Plan make_plan(const PlanRequest& request);
-
-/// Chinchilla's rule of thumb.
-constexpr double kTokensPerParameter = 20;
 
 }  // namespace fathom::planner

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "core/counts.h"
 #include "core/csv.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -65,8 +66,12 @@ CatalogueEntry read_entry(const CsvTable& table, std::size_t row) {
 
 }  // namespace
 
+bool CatalogueEntry::chinchilla_sweep() const {
+  return name.starts_with("Chinchilla sweep");
+}
+
 bool CatalogueEntry::sweep_member() const {
-  return name.starts_with("Chinchilla sweep") || name.starts_with("Gemstone");
+  return chinchilla_sweep() || name.starts_with("Gemstone");
 }
 
 const std::vector<CatalogueEntry>& catalogue() {
@@ -129,9 +134,9 @@ std::vector<const CatalogueEntry*> nearest_published(double non_embedding, doubl
   std::vector<std::pair<double, const CatalogueEntry*>> ranked;
   for (const CatalogueEntry& entry : catalogue()) {
     if (!entry.dense_decoder() || entry.sweep_member()) continue;
-    const double size = static_cast<double>(count_parameters(entry.shape).non_embedding());
+    const double size = as_double(count_parameters(entry.shape).non_embedding());
     const double by_size = std::log(size / non_embedding);
-    const double by_depth = std::log(static_cast<double>(entry.shape.layers) / layers);
+    const double by_depth = std::log(as_double(entry.shape.layers) / layers);
     ranked.emplace_back(by_size * by_size + 0.25 * by_depth * by_depth, &entry);
   }
   std::stable_sort(ranked.begin(), ranked.end(),

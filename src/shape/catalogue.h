@@ -23,6 +23,8 @@ struct CatalogueEntry {
   Shape shape;
 
   bool dense_decoder() const { return kind == "decoder"; }
+  /// One of the 50 models of Chinchilla's sweep (arXiv 2203.15556).
+  bool chinchilla_sweep() const;
   /// Part of a published sweep rather than a released model or recipe.
   bool sweep_member() const;
 };
@@ -36,8 +38,7 @@ const CatalogueEntry& find_published(const std::string& name);
 /// Entries whose name, organisation or kind contains every word of `query`.
 std::vector<const CatalogueEntry*> search_catalogue(const std::string& query);
 
-/// Dense decoders nearest in (ln non-embedding size, ln depth), nearest first; sweep members only
-/// when asked for.
+/// Released dense decoders nearest in (ln non-embedding size, ln depth), nearest first.
 std::vector<const CatalogueEntry*> nearest_published(double non_embedding, double layers,
                                                      std::size_t count);
 

@@ -1,4 +1,4 @@
-// Writing of a shape as a configuration that other tools accept.
+// Writes a shape as a configuration that other tools accept.
 #pragma once
 
 #include <string>

@@ -1,47 +1,58 @@
 #include "shape/flops.h"
 
+#include "core/counts.h"
 #include "shape/parameters.h"
 
 namespace fathom {
 namespace {
 
-/// Scores and weighted sum of all layers for one token that sees `seen` positions.
-double attention_flops(const Shape& shape, double seen) {
-  return 4.0 * static_cast<double>(shape.layers) * static_cast<double>(shape.attention_width()) *
-         seen;
+/// What one token is multiplied by: everything that FLOPs are counted from.
+struct TokenWork {
+  double block_weights = 0;
+  double head_weights = 0;        // V D
+  double attention_channels = 0;  // L H K
+  double positions_seen = 0;
+
+  double blocks() const { return 2 * block_weights; }
+  double head() const { return 2 * head_weights; }
+  /// Scores and weighted sum.
+  double attention() const { return 4 * attention_channels * positions_seen; }
+  double forward() const { return blocks() + head() + attention(); }
+};
+
+constexpr double kTrainOverForward = 3;  // the backward pass costs two forward passes
+
+TokenWork work_of(const Shape& shape, double positions_seen) {
+  return {.block_weights = as_double(count_parameters(shape).block_matrices()),
+          .head_weights = as_double(shape.vocab) * as_double(shape.width),
+          .attention_channels = as_double(shape.layers) * as_double(shape.attention_width()),
+          .positions_seen = positions_seen};
 }
 
 }  // namespace
 
 FlopCount count_flops(const Shape& shape, AttentionSpan span) {
-  const ParameterCount parameters = count_parameters(shape);
-  const double T = static_cast<double>(shape.context);
-  const double blocks = 2.0 * static_cast<double>(parameters.block_matrices());
-  const double head = 2.0 * static_cast<double>(shape.vocab) * static_cast<double>(shape.width);
-  const double attention = attention_flops(shape, span == AttentionSpan::causal ? (T + 1) / 2 : T);
-
+  const TokenWork work = work_of(shape, mean_positions_seen(as_double(shape.context), span));
   FlopCount count;
-  count.forward_per_token = blocks + head + attention;
-  count.train_per_token = 3 * count.forward_per_token;
-  count.train_recompute_per_token = count.train_per_token + blocks + attention;
-  count.attention_share = attention / count.forward_per_token;
-  count.six_n_per_token = 6.0 * static_cast<double>(parameters.non_embedding());
+  count.forward_per_token = work.forward();
+  count.train_per_token = kTrainOverForward * count.forward_per_token;
+  count.train_recompute_per_token = count.train_per_token + work.blocks() + work.attention();
+  count.attention_share = work.attention() / count.forward_per_token;
+  count.six_n_per_token = 6.0 * as_double(count_parameters(shape).non_embedding());
   return count;
 }
 
 double train_flops_per_token(double layers, double width, double block_coefficient, double vocab,
                              double context) {
-  const double blocks = 2 * block_coefficient * layers * width * width;
-  const double head = 2 * vocab * width;
-  const double attention = 4 * layers * width * (context + 1) / 2;
-  return 3 * (blocks + head + attention);
+  const TokenWork work{.block_weights = block_coefficient * layers * width * width,
+                       .head_weights = vocab * width,
+                       .attention_channels = layers * width,
+                       .positions_seen = mean_positions_seen(context)};
+  return kTrainOverForward * work.forward();
 }
 
 double decode_flops(const Shape& shape, double cached) {
-  const ParameterCount parameters = count_parameters(shape);
-  return 2.0 * static_cast<double>(parameters.block_matrices()) +
-         2.0 * static_cast<double>(shape.vocab) * static_cast<double>(shape.width) +
-         attention_flops(shape, cached + 1);
+  return work_of(shape, cached + 1).forward();
 }
 
 }  // namespace fathom

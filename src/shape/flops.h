@@ -12,6 +12,11 @@ namespace fathom {
 
 enum class AttentionSpan { causal, full };
 
+/// Positions that a token sees on average in a context of T: (T + 1) / 2 under a causal mask.
+constexpr double mean_positions_seen(double context, AttentionSpan span = AttentionSpan::causal) {
+  return span == AttentionSpan::causal ? (context + 1) / 2 : context;
+}
+
 struct FlopCount {
   double forward_per_token = 0;
   double train_per_token = 0;            // 3 x forward

@@ -1,4 +1,5 @@
-// Hardware profiles: a few numbers that decide time. Built-in ones live in data/hardware.toml.
+// Hardware profiles: the few numbers that decide how long things take. Built-in ones live in
+// data/hardware.toml.
 #pragma once
 
 #include <string>
@@ -23,7 +24,10 @@ struct Hardware {
   double copy_rate() const { return bandwidth * achievable_bandwidth; }
 };
 
-/// A built-in name (any case) or the path of a TOML file. ConfigError names the choices when it is
+/// The profile that times are modelled for unless told otherwise.
+inline constexpr const char* kDefaultHardware = "h200";
+
+/// A built-in name (any case) or the path of a TOML file. ConfigError names the choices if it is
 /// neither.
 Hardware find_hardware(const std::string& name_or_path);
 std::vector<std::string> hardware_names();

@@ -128,8 +128,8 @@ HfModel read_hf_config(const std::filesystem::path& path) {
                            default_ffn(type, shape.width));
   shape.ffn_matrices = family.gated ? 3 : 2;
   shape.vocab = reader.whole({"vocab_size"});
-  shape.context =
-      reader.whole({"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"}, 2048);
+  shape.context = reader.whole({"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"},
+                               kDefaultContext);
   shape.tied = reader.boolean("tie_word_embeddings", family.tied_by_default);
   shape.conventions = find_conventions(family.conventions);
   if (reader.boolean("attention_bias", false)) {

@@ -1,4 +1,4 @@
-// Reading of Hugging Face config.json files into a Shape.
+// Reads Hugging Face config.json files into a Shape.
 #pragma once
 
 #include <filesystem>

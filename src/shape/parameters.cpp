@@ -1,5 +1,9 @@
 #include "shape/parameters.h"
 
+#include <cmath>
+
+#include "core/counts.h"
+
 namespace fathom {
 namespace {
 
@@ -55,8 +59,16 @@ ParameterCount count_parameters(const Shape& shape) {
   count.norms = L * (c.norms_per_layer * norm + qk_norm_parameters(shape)) +
                 (c.final_norm ? norm : 0) + (c.embedding_norm ? norm : 0);
   count.biases = L * bias_parameters_per_layer(shape) + (c.head_bias ? shape.vocab : 0);
-  count.paper_12Ld2 = 12 * L * D * D;
+  count.paper_12Ld2 = paper_parameters(L, D);
   return count;
+}
+
+double block_coefficient(const ShapeRequest& request) {
+  const double attention = 2 + 2.0 / as_double(request.kv_group);
+  const double sum = attention + (request.gated ? 3 : 2) * feed_forward_ratio(request);
+  // 2 + 2 + 3 * 8/3 is 12 up to rounding; laws with a closed form want it exact.
+  const double paper = as_double(kPaperBlockCoefficient);
+  return std::fabs(sum - paper) < 1e-9 ? paper : sum;
 }
 
 }  // namespace fathom

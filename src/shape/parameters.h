@@ -5,7 +5,7 @@
 //   norms      per layer n times g D, plus q/k norms; one final, perhaps one after the embedding
 //   embedding  V D, once more for an untied head; T D for learned positions
 //
-// The papers' shorthand 12 L D^2 stands beside the exact count, never in its place.
+// The papers' shorthand 12 L D^2 is given beside the exact count, never instead of it.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,16 @@
 #include "shape/shape.h"
 
 namespace fathom {
+
+/// Matrix parameters of one layer over D^2 in the papers' count: 4 in attention, 8 in a plain
+/// feed-forward of 4 D or a gated one of 8/3 D.
+inline constexpr std::int64_t kPaperBlockCoefficient = 12;
+
+/// 12 L D^2, what the papers call N; for whole and for real depths and widths.
+template <class Number>
+constexpr Number paper_parameters(Number layers, Number width) {
+  return static_cast<Number>(kPaperBlockCoefficient) * layers * width * width;
+}
 
 struct ParameterCount {
   std::int64_t embedding = 0;
@@ -34,5 +44,9 @@ struct ParameterCount {
 };
 
 ParameterCount count_parameters(const Shape& shape);
+
+/// Matrix parameters of one layer over D^2 for a request, before anything is rounded: 2 for
+/// queries and output, 2 over the group for keys and values, and the feed-forward's.
+double block_coefficient(const ShapeRequest& request);
 
 }  // namespace fathom

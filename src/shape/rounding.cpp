@@ -6,17 +6,17 @@
 #include <numeric>
 #include <optional>
 
+#include "core/counts.h"
 #include "core/error.h"
 
 namespace fathom {
 namespace {
 
 constexpr double kOddHeadsCost = 0.03;
-constexpr double kSmallHeadCost = 0.1;    // per halving below the usual head size
-constexpr double kLargeHeadWidth = 1536;  // 128 from here on, 64 below: usual_head_size
+constexpr double kSmallHeadCost = 0.1;  // per halving below the usual head size
 
-/// Head sizes to try: the one asked for, or the usual one and its halves, each with what a smaller
-/// head than usual is held to cost.
+/// Head sizes to try: the requested one, or the usual one and its halves, each with the cost that a
+/// smaller head than usual is given.
 struct HeadChoice {
   std::int64_t size;
   double cost;
@@ -25,10 +25,9 @@ struct HeadChoice {
 std::vector<HeadChoice> head_choices(double width, const ShapeRequest& base,
                                      const RoundingRules& rules) {
   if (rules.head_size > 0) return {{rules.head_size, 0}};
-  const std::int64_t usual = width >= kLargeHeadWidth ? 128 : 64;
+  const std::int64_t usual = full_head_size(width);
   // Smaller heads only buy finer widths where the usual ones would force large steps.
-  const bool coarse =
-      static_cast<double>(usual * rules.tensor_parallel * base.kv_group) > width / 4;
+  const bool coarse = as_double(usual * rules.tensor_parallel * base.kv_group) > width / 4;
   if (!coarse) return {{usual, 0}};
   std::vector<HeadChoice> choices;
   double cost = 0;
@@ -63,7 +62,7 @@ std::vector<std::int64_t> depth_candidates(double layers, const RoundingRules& r
   const std::int64_t unit = rules.pipeline_parallel;
   std::int64_t most = rules.max_layers > 0 ? rules.max_layers / unit * unit : 0;
   std::vector<std::int64_t> depths;
-  const std::int64_t below = static_cast<std::int64_t>(layers / static_cast<double>(unit)) * unit;
+  const std::int64_t below = static_cast<std::int64_t>(layers / as_double(unit)) * unit;
   for (std::int64_t depth : {below, below + unit}) {
     if (most > 0) depth = std::min(depth, most);
     depth = std::max(depth, unit);
@@ -89,7 +88,7 @@ Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
   std::optional<Shape> best;
   double best_cost = 0;
   const auto consider = [&](const Shape& shape, double head_cost) {
-    const double layers = static_cast<double>(shape.layers);
+    const double layers = as_double(shape.layers);
     const double off_budget = std::fabs(std::log(target.count(shape) / target.budget));
     const double off_depth = std::fabs(std::log(layers / target.layers));
     // An odd number of heads can be split over no even number of devices.
@@ -103,7 +102,7 @@ Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
 
   for (const HeadChoice& head : head_choices(target.width, base, rules)) {
     const std::int64_t unit = width_unit(target.width, head.size, base, rules);
-    const std::int64_t middle = std::llround(target.width / static_cast<double>(unit));
+    const std::int64_t middle = std::llround(target.width / as_double(unit));
     for (std::int64_t step = std::max<std::int64_t>(1, middle - target.widths_each_side);
          step <= std::max<std::int64_t>(1, middle + target.widths_each_side); ++step) {
       ShapeRequest request = candidate_request(base, step * unit, head.size, rules);
@@ -122,7 +121,7 @@ Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
   }
   if (!best) {
     throw ConfigError(
-        fmt::format("no width near {:.0f} keeps the rules; relax --width-multiple, --head-size or "
+        fmt::format("no width near {:.0f} fits the rules; relax --width-multiple, --head-size or "
                     "--kv-group",
                     target.width));
   }

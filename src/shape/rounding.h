@@ -1,9 +1,9 @@
-// Rounding of a real-valued (layers, width) to a shape that hardware likes, near a budget.
+// Rounds a real-valued (layers, width) to a hardware-friendly shape near a budget.
 //
 // Rules (NVIDIA's tile rules and arXiv 2401.14489): width a multiple of 128 where the model is wide
 // enough, 64 below, and of the head size; feed-forward a multiple of 128 (64 below width 1024);
-// vocabulary a multiple of 64 times the tensor-parallel degree. Depth absorbs what the width's
-// rounding left over.
+// vocabulary a multiple of 64 times the tensor-parallel degree. Depth absorbs what rounding the
+// width leaves over.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,10 @@ struct RoundingTarget {
 std::int64_t friendly_width_multiple(double width);
 std::int64_t round_vocab(std::int64_t vocab, std::int64_t tensor_parallel);
 
-/// The candidate nearest the target: budget error counts fully, leaving the target depth half,
-/// both in logarithms; an odd number of heads counts as 3 %,
-/// each halving of the usual head size as 10 %. `base` carries everything that is not
-/// layers, width, heads and ffn. ConfigError when no width fits the rules.
+/// The candidate nearest the target. Both in logarithms, the budget error counts fully and the
+/// distance from the target depth half; an odd number of heads counts as 3 %, each halving of the
+/// usual head size as 10 %. `base` has everything but layers, width, heads and ffn. ConfigError
+/// when no width fits the rules.
 Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
                         const RoundingRules& rules);
 

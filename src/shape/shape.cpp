@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/toml_reader.h"
@@ -77,9 +78,14 @@ const Conventions& find_conventions(const std::string& name) {
 }
 
 std::int64_t usual_head_size(std::int64_t width) {
-  std::int64_t size = width >= 1536 ? 128 : 64;
+  std::int64_t size = full_head_size(as_double(width));
   while (size > 1 && width % size != 0) size /= 2;
   return size;
+}
+
+double feed_forward_ratio(const ShapeRequest& request) {
+  if (request.ffn_ratio > 0) return request.ffn_ratio;
+  return request.gated ? 8.0 / 3 : 4.0;
 }
 
 std::int64_t feed_forward_width(const ShapeRequest& request, std::int64_t divisor) {
@@ -87,10 +93,9 @@ std::int64_t feed_forward_width(const ShapeRequest& request, std::int64_t diviso
   if (request.ffn_ratio == 0 && !request.gated && 4 * request.width % divisor == 0) {
     return 4 * request.width;
   }
-  const double ratio = request.ffn_ratio > 0 ? request.ffn_ratio : request.gated ? 8.0 / 3 : 4.0;
   const std::int64_t unit =
       std::lcm(request.width >= 1024 ? std::int64_t{128} : std::int64_t{64}, divisor);
-  const double units = ratio * static_cast<double>(request.width) / static_cast<double>(unit);
+  const double units = feed_forward_ratio(request) * as_double(request.width) / as_double(unit);
   return std::max<std::int64_t>(1, std::llround(units)) * unit;
 }
 
@@ -104,8 +109,8 @@ Shape complete(const ShapeRequest& request) {
     if (shape.head_size == 0) shape.head_size = usual_head_size(shape.width);
     if (shape.width % shape.head_size != 0) {
       throw ConfigError(
-          fmt::format("width {} is not divisible by the head size {}; say --heads too", shape.width,
-                      shape.head_size));
+          fmt::format("width {} is not divisible by the head size {}; give --heads too",
+                      shape.width, shape.head_size));
     }
     shape.heads = shape.width / shape.head_size;
   } else if (shape.head_size == 0) {
@@ -123,8 +128,8 @@ Shape complete(const ShapeRequest& request) {
   shape.kv_heads = request.kv_heads > 0 ? request.kv_heads : shape.heads / request.kv_group;
   shape.ffn_matrices = request.gated ? 3 : 2;
   shape.ffn = feed_forward_width(request);
-  shape.vocab = request.vocab > 0 ? request.vocab : 50304;
-  shape.context = request.context > 0 ? request.context : 2048;
+  shape.vocab = request.vocab > 0 ? request.vocab : kDefaultVocab;
+  shape.context = request.context > 0 ? request.context : kDefaultContext;
   shape.tied = request.tied;
   shape.conventions = find_conventions(!request.conventions.empty() ? request.conventions
                                        : request.gated              ? "llama"
@@ -153,11 +158,9 @@ void validate(const Shape& shape) {
           fmt::format("{} heads are not divisible by {} kv heads", shape.heads, shape.kv_heads));
   require(shape.ffn_matrices == 2 || shape.ffn_matrices == 3,
           fmt::format("a feed-forward has 2 or 3 matrices, not {}", shape.ffn_matrices));
-  const double D = static_cast<double>(shape.width);
-  const double block =
-      4 * D * static_cast<double>(shape.attention_width()) + 3 * D * static_cast<double>(shape.ffn);
-  require(static_cast<double>(shape.layers) * block < 1e18,
-          "this shape has more than 1e18 parameters");
+  const double D = as_double(shape.width);
+  const double block = 4 * D * as_double(shape.attention_width()) + 3 * D * as_double(shape.ffn);
+  require(as_double(shape.layers) * block < 1e18, "this shape has more than 1e18 parameters");
 }
 
 bool looks_like_depth_by_width(const std::string& text) {

@@ -1,12 +1,13 @@
 // Shape: everything that decides how large, costly and fast a dense transformer is.
 //
-// Pure data with one rule (validate). Every count of it lives in one function of this room:
+// Pure data with one rule (validate). Every count has one function in this room:
 // parameters.h, flops.h, memory.h, timing.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "core/counts.h"
 #include "core/enum_names.h"
 
 namespace fathom {
@@ -24,10 +25,10 @@ constexpr auto enum_names(QkNorm) {
   return std::array{"none", "per-head", "full"};
 }
 
-/// What a family of models carries beside its matrices.
+/// What a family of models has besides its matrices.
 struct Conventions {
   std::string name = "llama";
-  bool assumed = false;  // guessed, not read off the model's code
+  bool assumed = false;  // guessed, not read from the model's code
   Norm norm = Norm::rms;
   std::int64_t norms_per_layer = 2;
   bool final_norm = true;
@@ -49,7 +50,7 @@ struct Shape {
   std::int64_t width = 0;         // D
   std::int64_t heads = 0;         // H
   std::int64_t kv_heads = 0;      // grouped-query heads; equal to heads without grouping
-  std::int64_t head_size = 0;     // K, free of width / heads
+  std::int64_t head_size = 0;     // K, independent of width / heads
   std::int64_t ffn = 0;           // F
   std::int64_t ffn_matrices = 2;  // 2 plain, 3 gated
   std::int64_t vocab = 0;         // V
@@ -62,16 +63,19 @@ struct Shape {
   std::int64_t kv_width() const { return kv_heads * head_size; }
 };
 
-/// What a user says; zero means "not said" and is filled by complete().
+inline constexpr std::int64_t kDefaultVocab = 50304;
+inline constexpr std::int64_t kDefaultContext = 2048;
+
+/// What a user asks for; zero means "not given" and is filled in by complete().
 struct ShapeRequest {
   std::int64_t layers = 0;
   std::int64_t width = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
-  std::int64_t kv_group = 1;  // query heads per kv head, where kv_heads is not said
+  std::int64_t kv_group = 1;  // query heads per kv head, where kv_heads is not given
   std::int64_t head_size = 0;
   std::int64_t ffn = 0;
-  double ffn_ratio = 0;  // F / D, where ffn is not said; 0: 4 plain, 8/3 gated
+  double ffn_ratio = 0;  // F / D, where ffn is not given; 0: 4 plain, 8/3 gated
   bool gated = false;
   std::int64_t vocab = 0;
   std::int64_t context = 0;
@@ -79,16 +83,25 @@ struct ShapeRequest {
   std::string conventions;  // empty: gpt2 for plain, llama for gated
 };
 
-/// Fills what was not said: heads from the usual head size, F = 4D or 8D/3 rounded to a friendly
-/// multiple (so that a block has about 12 D^2 parameters either way), V = 50304, T = 2048.
+/// Fills in what was not given: heads from the usual head size, F = 4D or 8D/3 rounded to a
+/// friendly multiple (so that a block has about 12 D^2 parameters either way), V and T from the
+/// defaults.
 Shape complete(const ShapeRequest& request);
 
 /// ConfigError in one line unless the shape is possible and its counts fit 63 bits.
 void validate(const Shape& shape);
 
-/// The largest usual head size that divides the width: 128 from width 1536 on, 64 below (what
-/// published models do), else the next smaller power of two that divides.
+/// What published models do: heads of 128 from this width on, of 64 below it.
+inline constexpr std::int64_t kLargeHeadWidth = 1536;
+constexpr std::int64_t full_head_size(double width) {
+  return width >= as_double(kLargeHeadWidth) ? 128 : 64;
+}
+
+/// full_head_size, or the next smaller power of two that divides the width.
 std::int64_t usual_head_size(std::int64_t width);
+
+/// F / D of a request: its own, or 4 plain and 8/3 gated.
+double feed_forward_ratio(const ShapeRequest& request);
 
 /// F for a width: the request's own, or its ratio rounded to a multiple of 128 (64 below width
 /// 1024) and of `divisor`; plain 4D stays exact.

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/counts.h"
+#include "shape/flops.h"
 #include "shape/memory.h"
 #include "shape/parameters.h"
 
@@ -13,7 +15,7 @@ namespace fathom {
 namespace {
 
 /// Share of the matmul rate that a fused attention kernel reaches at best, and the head size it
-/// needs for that: smaller heads leave the matrix units short of work.
+/// needs for that: smaller heads leave the matrix units idle.
 constexpr double kAttentionShare = 0.6;
 constexpr double kFullHeadSize = 128;
 
@@ -34,11 +36,9 @@ struct Accumulator {
   double ideal_seconds = 0;
 
   void add_product(std::int64_t m, std::int64_t n, std::int64_t k) {
-    const double work =
-        2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-    const double bytes = 2.0 * (static_cast<double>(m) * static_cast<double>(k) +
-                                static_cast<double>(k) * static_cast<double>(n) +
-                                static_cast<double>(m) * static_cast<double>(n));
+    const double work = 2.0 * as_double(m) * as_double(n) * as_double(k);
+    const double bytes = 2.0 * (as_double(m) * as_double(k) + as_double(k) * as_double(n) +
+                                as_double(m) * as_double(n));
     const double efficiency = tile_efficiency(m, n, hardware.multiprocessors).product();
     const double compute = work / (hardware.matmul_rate() * efficiency);
     seconds += std::max(compute, bytes / hardware.copy_rate());
@@ -51,9 +51,8 @@ struct Accumulator {
   void add_linear(std::int64_t tokens, std::int64_t in, std::int64_t out) {
     add_product(tokens, out, in);
     add_product(tokens, in, out);
-    const double work =
-        2.0 * static_cast<double>(tokens) * static_cast<double>(in) * static_cast<double>(out);
-    const double bytes = 2.0 * static_cast<double>(tokens) * static_cast<double>(in + out);
+    const double work = 2.0 * as_double(tokens) * as_double(in) * as_double(out);
+    const double bytes = 2.0 * as_double(tokens) * as_double(in + out);
     seconds += std::max(work / hardware.matmul_rate(), bytes / hardware.copy_rate());
     ideal_seconds += work / hardware.matmul_rate();
   }
@@ -68,9 +67,8 @@ TileEfficiency tile_efficiency(std::int64_t m, std::int64_t n, int multiprocesso
     const std::int64_t blocks = ceil_divide(m, tile.m) * ceil_divide(n, tile.n);
     const std::int64_t waves = ceil_divide(blocks, multiprocessors);
     TileEfficiency candidate;
-    candidate.tile = static_cast<double>(m) * static_cast<double>(n) /
-                     (static_cast<double>(blocks) * static_cast<double>(tile.m * tile.n));
-    candidate.wave = static_cast<double>(blocks) / static_cast<double>(waves * multiprocessors);
+    candidate.tile = as_double(m) * as_double(n) / (as_double(blocks) * as_double(tile.m * tile.n));
+    candidate.wave = as_double(blocks) / as_double(waves * multiprocessors);
     candidate.tile_shape = fmt::format("{}×{}", tile.m, tile.n);
     const double value = candidate.product() * tile.quality;
     if (value > best_value) {
@@ -83,10 +81,10 @@ TileEfficiency tile_efficiency(std::int64_t m, std::int64_t n, int multiprocesso
 }
 
 StepTime model_step_time(const Shape& shape, const Hardware& hardware, std::int64_t tokens) {
-  const double L = static_cast<double>(shape.layers);
-  const double D = static_cast<double>(shape.width);
-  const double F = static_cast<double>(shape.ffn);
-  const double M = static_cast<double>(tokens);
+  const double L = as_double(shape.layers);
+  const double D = as_double(shape.width);
+  const double F = as_double(shape.ffn);
+  const double M = as_double(tokens);
 
   Accumulator layer{hardware};
   layer.add_linear(tokens, shape.width, shape.attention_width() + 2 * shape.kv_width());
@@ -101,20 +99,20 @@ StepTime model_step_time(const Shape& shape, const Hardware& hardware, std::int6
   time.matmul_efficiency = (L * layer.ideal_seconds + head.ideal_seconds) / time.matmul;
 
   // Forward 4 H K per position seen, backward 2.5 times that (scores recomputed).
-  const double seen = (static_cast<double>(shape.context) + 1) / 2;
-  const double attention = 3.5 * 4 * L * static_cast<double>(shape.attention_width()) * seen * M;
-  const double head_share = std::min(1.0, static_cast<double>(shape.head_size) / kFullHeadSize);
+  const double seen = mean_positions_seen(as_double(shape.context));
+  const double attention = 3.5 * 4 * L * as_double(shape.attention_width()) * seen * M;
+  const double head_share = std::min(1.0, as_double(shape.head_size) / kFullHeadSize);
   time.attention = attention / (hardware.matmul_rate() * kAttentionShare * head_share);
 
   // bf16 bytes moved by what is not a product, fused where engines fuse: two norms with their
   // residual adds (forward 8D, backward 12D each), activation forward and backward (10F plain,
   // 15F gated); logits in fp32 read and written about three times.
   const double per_layer = 2 * 20 * D + (shape.gated() ? 15 : 10) * F;
-  const double loss = 12 * static_cast<double>(shape.vocab);
+  const double loss = 12 * as_double(shape.vocab);
   time.memory_passes = M * (L * per_layer + loss) / hardware.copy_rate();
 
   // AdamW reads gradient, master, two moments and writes master, moments, bf16 weights.
-  const double parameters = static_cast<double>(count_parameters(shape).total());
+  const double parameters = as_double(count_parameters(shape).total());
   time.optimizer = 28 * parameters / hardware.copy_rate();
   time.fixed = L * hardware.train_layer_fixed_seconds;
   return time;
@@ -122,17 +120,19 @@ StepTime model_step_time(const Shape& shape, const Hardware& hardware, std::int6
 
 DecodeTime model_decode_time(const Shape& shape, const Hardware& hardware, double cached) {
   const ParameterCount parameters = count_parameters(shape);
-  const double layer_weights = static_cast<double>(parameters.non_embedding());
-  const double head = static_cast<double>(shape.vocab) * static_cast<double>(shape.width);
+  const double layer_weights = as_double(parameters.non_embedding());
+  const double head = as_double(shape.vocab) * as_double(shape.width);
   DecodeTime time;
-  time.fixed = static_cast<double>(shape.layers) * hardware.decode_layer_fixed_seconds;
+  time.fixed = as_double(shape.layers) * hardware.decode_layer_fixed_seconds;
   time.weights = 2 * (layer_weights + head) / hardware.copy_rate();
   time.cache = cached * kv_bytes_per_token(shape) / hardware.copy_rate();
   return time;
 }
 
 double latency_crossover_width(const Hardware& hardware) {
-  return std::sqrt(hardware.decode_layer_fixed_seconds * hardware.copy_rate() / (12 * 2));
+  const double layer_bytes_over_width_squared = 2 * as_double(kPaperBlockCoefficient);
+  return std::sqrt(hardware.decode_layer_fixed_seconds * hardware.copy_rate() /
+                   layer_bytes_over_width_squared);
 }
 
 }  // namespace fathom

@@ -1,5 +1,5 @@
 // Modelled times: a roofline per matrix product, memory passes for the rest, and a fixed cost per
-// layer for the dependent kernels that no width makes shorter. Modelled, not measured.
+// layer for the dependent kernels that take their time at any width. Modelled, not measured.
 //
 // A product of M x K by K x N takes max(2 M N K / (rate e), bytes / bandwidth), e the share of a
 // full machine that its tiles use. Decoding one token reads every weight and the cache once:
@@ -22,6 +22,9 @@ struct TileEfficiency {
   double product() const { return tile * wave; }
 };
 TileEfficiency tile_efficiency(std::int64_t m, std::int64_t n, int multiprocessors);
+
+/// Tokens per step and device that times are modelled for unless told otherwise.
+inline constexpr std::int64_t kDefaultStepTokens = 65536;
 
 struct StepTime {
   double matmul = 0;

@@ -7,7 +7,7 @@
 namespace fathom {
 namespace {
 
-/// At most `width` columns; a cut line loses its colours with its end.
+/// Cuts a line at `width` columns; a cut line loses its colours too.
 std::string cut(const std::string& line, std::size_t width) {
   if (display_width(line) <= width) return line;
   std::string result;

@@ -1,4 +1,4 @@
-// Several live lines at the foot of a terminal, redrawn in place; silence anywhere else.
+// Several live lines at the foot of a terminal, redrawn in place; elsewhere it prints nothing.
 #pragma once
 
 #include <chrono>

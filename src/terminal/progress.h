@@ -1,6 +1,5 @@
-// One live line of progress on a terminal. Anywhere else plain lines, the first after ten seconds
-// and one every ten seconds, so that a log of a long job shows life and that of a short one
-// nothing.
+// One live line of progress on a terminal. Elsewhere it prints a plain line every ten seconds, the
+// first after ten seconds: the log of a long job shows progress, that of a short one stays empty.
 #pragma once
 
 #include <chrono>
@@ -20,12 +19,12 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// "text [#####.....]  52 %"; redrawn ten times a second at most. Any thread may call. A fraction
-  /// below 0 is unknown: the text alone.
+  /// "text [#####.....]  52 %"; redrawn at most ten times per second. Any thread may call. A
+  /// fraction below 0 is unknown: the text alone.
   void update(std::string_view text, double fraction);
   /// A lasting line above the live one; without a terminal a plain line.
   void note(std::string_view text);
-  /// Takes the line off the screen; the last of plain lines is written if it was held back.
+  /// Removes the line from the screen; a plain line that was held back is written.
   void clear();
 
  private:
@@ -40,7 +39,7 @@ class ProgressLine {
   bool visible_ = false;
   std::chrono::milliseconds pause_;
   bool wrote_plain_ = false;
-  std::string held_back_;  // the newest plain line that was too soon to write
+  std::string held_back_;  // the newest plain line that came too soon to be written
 };
 
 /// Whether standard error is a terminal and `stream` writes to it.

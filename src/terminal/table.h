@@ -20,7 +20,7 @@ class Table {
   /// Missing cells at the end are empty; more cells than columns is an InternalError.
   void add_row(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
-  /// Header, rule, rows; two spaces between columns, no trailing blanks.
+  /// Header, rule, rows; two spaces between columns, no trailing spaces.
   std::string render(const Terminal& terminal, std::size_t indent = 2) const;
 
  private:

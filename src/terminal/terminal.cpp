@@ -12,8 +12,8 @@
 namespace fathom {
 namespace {
 
-/// The first set of LC_ALL, LC_CTYPE and LANG decides, as in setlocale. None set (a bare container,
-/// a service) is taken as UTF-8: everything that reads the output today does.
+/// The first set of LC_ALL, LC_CTYPE and LANG decides, as in setlocale. If none is set (a bare
+/// container, a service) UTF-8 is assumed: everything that reads the output today understands it.
 bool locale_is_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);

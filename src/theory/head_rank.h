@@ -11,7 +11,7 @@
 //   B_b = binom(m+b-1, b) binom(t+k-b-1, k-b),  A_a = d binom(m+a-1, a) binom(t+C-k-a-1, C-k-a).
 //
 // With one head m = 0 and the bound is R_max. Inputs of dimension r < d (an embedding) put r in
-// place of d in D and A_a. Fewer than d positions a side only lower the rank.
+// place of d in D and A_a. Fewer than d positions per side only lower the rank.
 #pragma once
 
 #include <gmpxx.h>

@@ -5,23 +5,17 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/counts.h"
 #include "core/error.h"
+#include "core/units.h"
+#include "theory/log3.h"
+#include "theory/three_layer_defect.h"
 
 namespace fathom::theory {
 
 const double kTheorem2Root = 2 * std::sqrt(2 * std::numbers::e);
 
 namespace {
-
-const double kLn3 = std::log(3.0);
-double log3(double x) {
-  return std::log(x) / kLn3;
-}
-
-/// C = (3^L - 1)/2 as a real number.
-double degree(double layers) {
-  return (std::pow(3.0, layers) - 1) / 2;
-}
 
 /// Theorem 1's lower bound with log3 of the width given, so that 3^1000 needs no number.
 /// log3(d - H) = log3 d + log3(1 - H/d).
@@ -32,19 +26,19 @@ double theorem1_lower(double layers, double log3_width, double heads) {
 }
 
 double theorem1_upper(const AnalysedNetwork& net) {
-  return degree(static_cast<double>(net.layers)) * log3(static_cast<double>(net.width + net.heads));
+  return real_gram_degree(as_double(net.layers)) * log3(as_double(net.width + net.heads));
 }
 
 double theorem2_lower(const AnalysedNetwork& net) {
-  const double L = static_cast<double>(net.layers);
-  const double d = static_cast<double>(net.width);
-  const double H = static_cast<double>(net.heads);
+  const double L = as_double(net.layers);
+  const double d = as_double(net.width);
+  const double H = as_double(net.heads);
   return d * L / 2 - L * (H / 2 + 1) - d * (1 + 0.5 * log3((d - H) / 2));
 }
 
 double theorem2_upper(const AnalysedNetwork& net) {
-  const double L = static_cast<double>(net.layers);
-  const double d = static_cast<double>(net.width);
+  const double L = as_double(net.layers);
+  const double d = as_double(net.width);
   return 2 * d * L + L - 2 * d * log3(d / kTheorem2Root) + log3(d);
 }
 
@@ -56,11 +50,19 @@ double log10_width(double log3_sum, double heads) {
   return (ln_sum + std::log1p(-ratio)) / std::numbers::ln10;
 }
 
-}  // namespace
-
-std::string to_string(Regime regime) {
-  return regime == Regime::depth_efficient ? "depth-efficient" : "depth-inefficient";
+/// How close computed ranks come to R_max: for three layers and width 4 they miss it by the defect.
+std::string conflict_remark() {
+  const mpz_class rmax = *saturated_structural_rank(3, 4).exact;
+  const mpz_class reached = rmax - three_layer_defect(4);
+  return fmt::format(
+      "The printed Theorem 2 upper bound lies below R_max. R_max is proved; computed ranks with "
+      "one "
+      "head reach it or, from width 4 on, come close ({} of {} for 3 layers). If they stay "
+      "close, the printed bound is wrong here. Open.",
+      format_whole(reached.get_si()), format_whole(rmax.get_si()));
 }
+
+}  // namespace
 
 void validate(const AnalysedNetwork& net) {
   if (net.layers < 1 || net.layers > 600) {
@@ -74,25 +76,28 @@ void validate(const AnalysedNetwork& net) {
   }
 }
 
+bool heads_divide_width(const AnalysedNetwork& net) {
+  return net.width % net.heads == 0;
+}
+
 double depth_threshold(std::int64_t width) {
-  return log3(static_cast<double>(width));
+  return log3(as_double(width));
 }
 
 Regime regime(const AnalysedNetwork& net) {
-  return static_cast<double>(net.layers) < depth_threshold(net.width) ? Regime::depth_efficient
-                                                                      : Regime::depth_inefficient;
+  return as_double(net.layers) < depth_threshold(net.width) ? Regime::depth_efficient
+                                                            : Regime::depth_inefficient;
 }
 
 std::optional<double> log3_lower_printed(const AnalysedNetwork& net) {
   if (net.width == net.heads) return std::nullopt;
-  return theorem1_lower(static_cast<double>(net.layers), depth_threshold(net.width),
-                        static_cast<double>(net.heads));
+  return theorem1_lower(as_double(net.layers), depth_threshold(net.width), as_double(net.heads));
 }
 
 std::optional<double> log3_lower_multiset(const AnalysedNetwork& net) {
   if (net.width == net.heads) return std::nullopt;
-  const double n = static_cast<double>(net.width - net.heads) / 2;
-  const double k = std::pow(3.0, static_cast<double>(net.layers) - 2);
+  const double n = as_double(net.width - net.heads) / 2;
+  const double k = std::pow(3.0, as_double(net.layers) - 2);
   return k * log3((n + k - 1) / k);
 }
 
@@ -120,14 +125,15 @@ MatchingWidth matching_width(const AnalysedNetwork& deep, std::int64_t shallow_l
     throw ConfigError(fmt::format("--match-depth {} must be 1 to {}, below --layers",
                                   shallow_layers, deep.layers - 1));
   }
-  const double C = degree(static_cast<double>(shallow_layers));
-  const double heads = static_cast<double>(deep.heads);
-  MatchingWidth match{shallow_layers, std::nullopt, std::nullopt};
+  const double C = real_gram_degree(as_double(shallow_layers));
+  const double heads = as_double(deep.heads);
+  MatchingWidth match{shallow_layers, std::nullopt, std::nullopt, false};
   if (const auto lower = log3_lower_printed(deep)) {
     match.log10_width_printed = log10_width(*lower / C, heads);
   }
   if (const auto lower = log3_lower_multiset(deep)) {
     match.log10_width_multiset = log10_width(*lower / C, heads);
+    match.proves_nothing = *match.log10_width_multiset < std::log10(as_double(deep.width));
   }
   return match;
 }
@@ -142,7 +148,7 @@ ShallowEquivalent shallow_equivalent(const AnalysedNetwork& deep) {
   // Depth log3 d + beta2 and width 3^beta2 d: log3 of the width equals the depth, for every beta2.
   const auto surpasses = [&](double beta2) {
     const double layers = threshold + beta2;
-    const double H = static_cast<double>(deep.heads);
+    const double H = as_double(deep.heads);
     return H < std::exp(layers * kLn3) && theorem1_lower(layers, layers, H) >= target;
   };
   double low = 0;
@@ -152,8 +158,36 @@ ShallowEquivalent shallow_equivalent(const AnalysedNetwork& deep) {
     const double middle = (low + high) / 2;
     (surpasses(middle) ? high : low) = middle;
   }
-  return {threshold / static_cast<double>(deep.layers), high, threshold + high,
-          (threshold + high) * kLn3 / std::numbers::ln10};
+  const double layers = threshold + high;
+  return {.beta1 = threshold / as_double(deep.layers),
+          .beta2 = high,
+          .layers = layers,
+          .log10_width = layers * kLn3 / std::numbers::ln10,
+          .shallower = layers < as_double(deep.layers)};
+}
+
+BoundsReport bounds_report(const AnalysedNetwork& network,
+                           const std::vector<std::int64_t>& match_depths) {
+  BoundsReport report{.network = network,
+                      .threshold = depth_threshold(network.width),
+                      .bounds = separation_bounds(network),
+                      .matches = {},
+                      .shallow = {},
+                      .remarks = {}};
+  for (const std::int64_t depth : match_depths) {
+    report.matches.push_back(matching_width(network, depth));
+  }
+  if (report.bounds.regime == Regime::depth_inefficient) {
+    report.shallow = shallow_equivalent(network);
+  }
+  if (!heads_divide_width(network)) {
+    report.remarks.push_back(fmt::format(
+        "{} heads do not divide the width {}: the formulas read d/H = {:g} as a real "
+        "number, and no network has this shape.",
+        network.heads, network.width, as_double(network.width) / as_double(network.heads)));
+  }
+  if (report.bounds.printed_upper_below_structural) report.remarks.push_back(conflict_remark());
+  return report;
 }
 
 }  // namespace fathom::theory

@@ -6,20 +6,27 @@
 //   d L/2 + b1 + b2 <= log3 sep <= 2 d L + c1 + c2,
 //   b1 = -L (H/2 + 1), b2 = -d (1 + log3((d-H)/2)/2), c1 = L, c2 = -2 d log3(d / (2 sqrt(2e))) +
 //   log3 d.
-// The root in c2 is hard to read in the available text; kTheorem2Root holds the reading taken.
+// The text at hand prints log3 (d/2) sqrt(2 sqrt(2e)) in c2. That cannot be meant: just above
+// L = log3 d it would bound a rank, which is at least 1, by less than 1 (3^-127 for d = 1000). With
+// the root in the denominator it reads 2 sqrt(2e) = 4.66 or 2 sqrt(2 sqrt(2e)) = 4.32;
+// kTheorem2Root takes the first, which gives the larger and so the weaker upper bound.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "theory/structural_rank.h"
 
 namespace fathom::theory {
 
 enum class Regime { depth_efficient, depth_inefficient };
-std::string to_string(Regime regime);
+constexpr auto enum_names(Regime) {
+  return std::array{"depth-efficient", "depth-inefficient"};
+}
 
 /// 2 sqrt(2e): the constant dividing d in c2 of Theorem 2.
 extern const double kTheorem2Root;
@@ -30,9 +37,10 @@ struct AnalysedNetwork {
   std::int64_t heads = 1;
 };
 
-/// ConfigError unless 1 <= layers <= 600 and 1 <= heads <= width. The formulas do not need H to
-/// divide d, and the paper's own example (d = 1000, H = 16) does not.
+/// ConfigError unless 1 <= layers <= 600 and 1 <= heads <= width. The formulas read d/H as a real
+/// number: the paper's own example (d = 1000, H = 16) has heads that do not divide the width.
 void validate(const AnalysedNetwork& network);
+bool heads_divide_width(const AnalysedNetwork& network);
 
 /// log3 d, the depth at which the regime changes.
 double depth_threshold(std::int64_t width);
@@ -46,6 +54,9 @@ struct SeparationBounds {
   SaturatedRank structural;  // R_max, proved
   /// R_max exceeds the printed upper bound: the two conflict if the rank reaches R_max.
   bool printed_upper_below_structural;
+
+  /// A rank is at least 1, so a lower bound of 1 or less says nothing.
+  bool lower_says_something() const { return log3_lower && *log3_lower > 0; }
 };
 SeparationBounds separation_bounds(const AnalysedNetwork& network);
 
@@ -61,6 +72,8 @@ struct MatchingWidth {
   std::int64_t layers;
   std::optional<double> log10_width_printed;
   std::optional<double> log10_width_multiset;
+  /// Even the larger reading asks for no more than the width that `deep` has.
+  bool proves_nothing;
 };
 MatchingWidth matching_width(const AnalysedNetwork& deep, std::int64_t shallow_layers);
 
@@ -72,7 +85,20 @@ struct ShallowEquivalent {
   double beta2;
   double layers;
   double log10_width;
+  bool shallower;  // than `deep`, which for small networks it need not be
 };
 ShallowEquivalent shallow_equivalent(const AnalysedNetwork& deep);
+
+/// Everything that is proved about a network, with the widths that `match_depths` would need.
+struct BoundsReport {
+  AnalysedNetwork network;
+  double threshold;  // log3 d
+  SeparationBounds bounds;
+  std::vector<MatchingWidth> matches;
+  std::optional<ShallowEquivalent> shallow;  // in the depth-inefficient regime
+  std::vector<std::string> remarks;          // what a reader must know about these numbers
+};
+BoundsReport bounds_report(const AnalysedNetwork& network,
+                           const std::vector<std::int64_t>& match_depths);
 
 }  // namespace fathom::theory

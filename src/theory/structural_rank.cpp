@@ -6,7 +6,9 @@
 #include <cmath>
 #include <functional>
 
+#include "core/counts.h"
 #include "core/error.h"
+#include "theory/log3.h"
 #include "theory/log_binomial.h"
 
 namespace fathom::theory {
@@ -14,7 +16,6 @@ namespace {
 
 constexpr double kMaxExactDigits = 60;
 constexpr double kMaxPartitions = 5e7;
-const double kLn3 = std::log(3.0);
 
 /// Weyl's formula: dim S_mu(C^d) = prod_{i<j} (mu_i - mu_j + j - i) / (j - i).
 mpz_class irreducible_dimension(const std::vector<std::int64_t>& rows, std::int64_t width) {
@@ -109,6 +110,10 @@ std::int64_t gram_degree(std::int64_t layers) {
   return (power - 1) / 2;
 }
 
+double real_gram_degree(double layers) {
+  return (std::pow(3.0, layers) - 1) / 2;
+}
+
 std::vector<DegreeBlock> degree_blocks(const GramSetting& setting) {
   if (setting.width < 1 || setting.positions_a < 1 || setting.positions_b < 1) {
     throw ConfigError("width and the positions on each side must be at least 1");
@@ -116,15 +121,15 @@ std::vector<DegreeBlock> degree_blocks(const GramSetting& setting) {
   const std::int64_t degree = gram_degree(setting.layers);
   const std::int64_t rank_a = std::min(setting.positions_a, setting.width);
   const std::int64_t rank_b = std::min(setting.positions_b, setting.width);
-  const double deficient = static_cast<double>(
-      std::max(rank_a < setting.width ? rank_a : 1, rank_b < setting.width ? rank_b : 1));
-  const double work = partition_count(static_cast<double>(degree), deficient) * degree;
+  const double deficient =
+      as_double(std::max(rank_a < setting.width ? rank_a : 1, rank_b < setting.width ? rank_b : 1));
+  const double work = partition_count(as_double(degree), deficient) * degree;
   if (work > kMaxPartitions || degree > 10'000'000) {
     throw ConfigError(fmt::format(
         "R_max for {} layers, width {} and {}+{} positions would sum about {:.1e} representations; "
         "take at most {:.0e}",
         setting.layers, setting.width, setting.positions_a, setting.positions_b,
-        std::max(work, static_cast<double>(degree)), kMaxPartitions));
+        std::max(work, as_double(degree)), kMaxPartitions));
   }
   std::vector<DegreeBlock> blocks;
   for (std::int64_t k = 0; k <= degree; ++k) {
@@ -141,9 +146,9 @@ mpz_class structural_rank(const GramSetting& setting) {
 }
 
 SaturatedRank saturated_structural_rank(std::int64_t layers, std::int64_t width) {
-  const double d = static_cast<double>(width);
+  const double d = as_double(width);
   const double D = d * (d + 1) / 2;
-  const double C = (std::pow(3.0, static_cast<double>(layers)) - 1) / 2;
+  const double C = real_gram_degree(as_double(layers));
   const auto log_b = [&](double k) { return log_binomial(k, D - 1); };
   const auto log_a = [&](double j) { return std::log(d) + log_binomial(j, D - 1); };
 

@@ -30,8 +30,10 @@ struct GramSetting {
   std::int64_t positions_b = 1;
 };
 
-/// C = (3^L - 1)/2, the degree in the Gram matrix.
+/// C = (3^L - 1)/2, the degree in the Gram matrix, exactly; ConfigError above 39 layers.
 std::int64_t gram_degree(std::int64_t layers);
+/// The same as a real number, for any real depth.
+double real_gram_degree(double layers);
 
 /// Dimensions of the two sides for every degree k in S_B, k = 0..C.
 struct DegreeBlock {

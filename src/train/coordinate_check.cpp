@@ -81,28 +81,60 @@ CoordinateRow measure(const RunSpec& spec, std::int64_t steps) {
   return row;
 }
 
+/// Exponent of the last value of `series` in `size`, over rows that vary in nothing else.
+double exponent_of(const std::vector<CoordinateRow>& rows, std::int64_t CoordinateRow::*size,
+                   std::vector<double> CoordinateRow::*series) {
+  std::vector<double> sizes, values;
+  for (const CoordinateRow& row : rows) {
+    sizes.push_back(static_cast<double>(row.*size));
+    values.push_back((row.*series).back());
+  }
+  return growth_exponent(sizes, values);
+}
+
+RunSpec with_width(const RunSpec& spec, std::int64_t width) {
+  const std::int64_t head_size = spec.model.resolved_head_size();
+  RunSpec varied = spec;
+  varied.model.width = width;
+  varied.model.head_size = head_size;
+  varied.model.heads = std::max<std::int64_t>(1, width / head_size);
+  varied.model.key_heads = 0;
+  varied.model.ffn = spec.model.resolved_ffn() * width / spec.model.width;
+  return varied;
+}
+
+RunSpec with_layers(const RunSpec& spec, std::int64_t layers) {
+  RunSpec varied = spec;
+  varied.model.layers = layers;
+  varied.model.order.clear();
+  return varied;
+}
+
 }  // namespace
 
-std::vector<CoordinateRow> coordinate_check(const RunSpec& spec, const CoordinateRequest& request) {
+CoordinateCheck coordinate_check(const RunSpec& spec, const CoordinateRequest& request) {
   if (request.steps < 1) throw ConfigError("a coordinate check needs at least one step");
-  const std::int64_t head_size = spec.model.resolved_head_size();
-  std::vector<CoordinateRow> rows;
+  if (spec.model.vocab == 0) {
+    throw ConfigError("--coord-check needs model.vocab: it reads no tokens");
+  }
+  CoordinateCheck check;
   for (const std::int64_t width : request.widths) {
-    RunSpec varied = spec;
-    varied.model.width = width;
-    varied.model.head_size = head_size;
-    varied.model.heads = std::max<std::int64_t>(1, width / head_size);
-    varied.model.key_heads = 0;
-    varied.model.ffn = spec.model.resolved_ffn() * width / spec.model.width;
-    rows.push_back(measure(varied, request.steps));
+    check.by_width.push_back(measure(with_width(spec, width), request.steps));
   }
   for (const std::int64_t layers : request.layers) {
-    RunSpec varied = spec;
-    varied.model.layers = layers;
-    varied.model.order.clear();
-    rows.push_back(measure(varied, request.steps));
+    check.by_depth.push_back(measure(with_layers(spec, layers), request.steps));
   }
-  return rows;
+  const auto by_width = [&](std::vector<double> CoordinateRow::*series) {
+    return exponent_of(check.by_width, &CoordinateRow::width, series);
+  };
+  const auto by_depth = [&](std::vector<double> CoordinateRow::*series) {
+    return exponent_of(check.by_depth, &CoordinateRow::layers, series);
+  };
+  check.exponents = {.size_width = by_width(&CoordinateRow::stream_rms),
+                     .size_depth = by_depth(&CoordinateRow::stream_rms),
+                     .moved_width = by_width(&CoordinateRow::stream_moved),
+                     .moved_depth = by_depth(&CoordinateRow::stream_moved)};
+  return check;
 }
 
 double growth_exponent(const std::vector<double>& sizes, const std::vector<double>& values) {

@@ -20,9 +20,21 @@ struct CoordinateRequest {
   std::int64_t steps = 10;
 };
 
+/// How the last stream's size after all steps, and how far it moved, grow: 0 is flat.
+struct CoordinateExponents {
+  double size_width = 0, size_depth = 0;
+  double moved_width = 0, moved_depth = 0;
+};
+
+struct CoordinateCheck {
+  std::vector<CoordinateRow> by_width, by_depth;
+  CoordinateExponents exponents;
+};
+
 /// Head size and everything else is kept from the spec; tokens are a chain to predict, the same for
-/// all; the learning rate is the spec's peak, without warm-up.
-std::vector<CoordinateRow> coordinate_check(const RunSpec& spec, const CoordinateRequest& request);
+/// all; the learning rate is the spec's peak, without warm-up. ConfigError without a vocabulary:
+/// the check reads no tokens that could tell it.
+CoordinateCheck coordinate_check(const RunSpec& spec, const CoordinateRequest& request);
 
 /// Slope of log(last value) against log(size) over the rows: 0 is flat.
 double growth_exponent(const std::vector<double>& sizes, const std::vector<double>& values);

@@ -133,4 +133,18 @@ void generate(const Weights& weights, std::vector<TokenId> prompt, const Generat
   }
 }
 
+void generate_text(const Weights& weights, const std::string& prompt,
+                   const GenerationOptions& options,
+                   const std::function<void(std::string_view)>& emit) {
+  if (!weights.tokenizer) {
+    throw DataError(fmt::format("no tokenizer for this model: {}", weights.tokenizer_note));
+  }
+  const data::Tokenizer& tokenizer = *weights.tokenizer;
+  std::vector<TokenId> ids = tokenizer.encode(prompt);
+  if (ids.empty()) ids.push_back(tokenizer.end_of_document());
+  generate(weights, std::move(ids), options, [&](TokenId id) {
+    if (static_cast<std::uint64_t>(id) < tokenizer.vocabulary()) emit(tokenizer.bytes_of(id));
+  });
+}
+
 }  // namespace fathom::train

@@ -24,7 +24,7 @@ struct StepResult {
 };
 
 struct Evaluation {
-  double loss = 0;           // mean nats a token
+  double loss = 0;           // mean nats per token
   double bits_per_byte = 0;  // of text
 };
 

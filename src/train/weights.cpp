@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 // A model folder, as `fathom import` writes it.
 constexpr const char* kModelSpec = "model.toml";
-constexpr const char* kModelTokenizer = "fathom_tokenizer";
+constexpr const char* kTokenizerFolder = "fathom_tokenizer";
 
 model::ParameterValues read_parameters(const model::ModelSpec& spec, const fs::path& path) {
   const SafetensorsFile file(path);
@@ -44,8 +44,8 @@ void find_tokenizer(Weights& weights, const fs::path& folder) {
   try {
     if (data::is_token_set(folder)) {
       weights.tokenizer = data::load_tokenizer(folder);
-    } else if (fs::exists(folder / kModelTokenizer)) {
-      weights.tokenizer = data::load_tokenizer(folder / kModelTokenizer);
+    } else if (fs::exists(folder / kTokenizerFolder)) {
+      weights.tokenizer = data::load_tokenizer(folder / kTokenizerFolder);
     } else if (fs::exists(folder / "tokenizer.model")) {
       weights.tokenizer = data::make_sentencepiece_tokenizer(
           read_text_file(folder / "tokenizer.model"), (folder / "tokenizer.model").string());
@@ -55,6 +55,12 @@ void find_tokenizer(Weights& weights, const fs::path& folder) {
   } catch (const Error& error) {
     weights.tokenizer_note = error.what();
   }
+}
+
+void save_tokenizer(const Weights& weights, const fs::path& folder) {
+  if (!weights.tokenizer) return;
+  fs::create_directories(folder / kTokenizerFolder);
+  weights.tokenizer->save(folder / kTokenizerFolder);
 }
 
 Weights load_run(const fs::path& folder) {
@@ -90,6 +96,12 @@ Weights load_hf(const fs::path& folder) {
 
 }  // namespace
 
+std::int64_t Weights::parameter_count() const {
+  std::int64_t count = 0;
+  for (const auto& [name, values] : parameters) count += std::ssize(values);
+  return count;
+}
+
 Weights load_weights(const fs::path& folder) {
   if (fs::exists(RunFolder(folder).spec())) return load_run(folder);
   if (fs::exists(folder / kModelSpec)) return load_model_folder(folder);
@@ -118,11 +130,17 @@ void save_weights(const Weights& weights, const fs::path& folder) {
     writer.write(parameter.name, std::as_bytes(std::span(weights.parameters.at(parameter.name))));
   }
   writer.commit();
-  if (weights.tokenizer) {
-    fs::create_directories(folder / kModelTokenizer);
-    weights.tokenizer->save(folder / kModelTokenizer);
-  }
+  save_tokenizer(weights, folder);
   write_file_atomically(folder / kModelSpec, to_toml(weights.spec));
+}
+
+void export_weights(const Weights& weights, model::HfFormat format, const fs::path& folder) {
+  model::export_hf(weights.spec, weights.parameters, format, folder);
+  save_tokenizer(weights, folder);
+  const fs::path pieces = folder / kTokenizerFolder / "tokenizer.model";
+  if (weights.tokenizer && fs::exists(pieces)) {
+    fs::copy_file(pieces, folder / "tokenizer.model", fs::copy_options::overwrite_existing);
+  }
 }
 
 }  // namespace fathom::train

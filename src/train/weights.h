@@ -23,6 +23,8 @@ struct Weights {
   model::ParameterValues parameters;
   std::unique_ptr<data::Tokenizer> tokenizer;  // absent when none was found
   std::string tokenizer_note;                  // why it is absent
+
+  std::int64_t parameter_count() const;
 };
 
 /// DataError when the folder is none of the three, or is broken.
@@ -31,8 +33,13 @@ Weights load_weights(const std::filesystem::path& folder);
 /// Writes a model folder; the files appear whole, model.toml last.
 void save_weights(const Weights& weights, const std::filesystem::path& folder);
 
+/// Writes a folder that transformers opens. Fathom's own tokenizer files lie in a folder of their
+/// own beside it: its tokenizer.json is not the one transformers knows.
+void export_weights(const Weights& weights, model::HfFormat format,
+                    const std::filesystem::path& folder);
+
 struct WeightsEvaluation {
-  double loss = 0;           // mean nats a token
+  double loss = 0;           // mean nats per token
   double bits_per_byte = 0;  // of text
   std::uint64_t tokens = 0;
 };
@@ -54,5 +61,12 @@ struct GenerationOptions {
 /// prompt and options. ConfigError for models that see the future.
 void generate(const Weights& weights, std::vector<data::TokenId> prompt,
               const GenerationOptions& options, const std::function<void(data::TokenId)>& emit);
+
+/// The same on text: an empty prompt is the start of a document. Calls `emit` with the bytes of
+/// every new token; a token beyond the tokenizer (padding rows of some checkpoints) has none.
+/// DataError when the model has no tokenizer.
+void generate_text(const Weights& weights, const std::string& prompt,
+                   const GenerationOptions& options,
+                   const std::function<void(std::string_view)>& emit);
 
 }  // namespace fathom::train

@@ -52,7 +52,7 @@ TEST(TrainCommand, StoppedByCtrlCItExitsWith130AndGoesOn) {
   const CommandResult stopped = train("stopped", false);
   finger.join();
   EXPECT_EQ(stopped.code, 130);
-  EXPECT_NE(stopped.err.find("--resume goes on"), std::string::npos) << stopped.err;
+  EXPECT_NE(stopped.err.find("--resume continues"), std::string::npos) << stopped.err;
   ASSERT_EQ(train("stopped", true).code, 0);
   ASSERT_EQ(train("whole", false).code, 0);
   EXPECT_EQ(text_of(metrics), text_of(folder.path() / "whole" / "metrics.jsonl"));

@@ -68,7 +68,7 @@ TEST(Toml, WrongTypeMissingKeyAndSyntaxNameThePlace) {
             "t.toml:1:5: n must be a whole number");
   auto sub = file.table("sub");
   EXPECT_EQ(message_of<ConfigError>([&] { sub.text("name"); }),
-            "t.toml:2:1: sub.name is missing; a text in quotes is needed");
+            "t.toml:2:1: sub.name is missing; it must be a quoted string");
   const std::string syntax =
       message_of<ConfigError>([] { TomlReader::from_text("n = = 3\n", "bad.toml"); });
   EXPECT_EQ(syntax.substr(0, 11), "bad.toml:1:");

@@ -126,7 +126,7 @@ std::vector<Malformed> malformed_files() {
       {file_with("[]", ""), "no JSON object"},
       {file_with("7", ""), "no JSON object"},
       {file_with(std::string(100000, '['), ""), "nested too deeply"},
-      {one("1"), "the entry is no object"},
+      {one("1"), "the entry is not an object"},
       {one("{}"), "dtype is missing"},
       {one(R"({"dtype":7,"shape":[4],"data_offsets":[0,4]})"), "dtype is missing"},
       {one(R"({"dtype":"F33","shape":[4],"data_offsets":[0,4]})"), "dtype 'F33' is not known"},
@@ -153,8 +153,8 @@ std::vector<Malformed> malformed_files() {
       {two("[0,2]", "[1,3]"), "overlaps"},
       {two("[0,2]", "[0,2]"), "overlaps"},
       {two("[1,3]", "[2,4]"), "belong to no tensor"},
-      {file_with(R"({"__metadata__":1})", ""), "__metadata__ is no object"},
-      {file_with(R"({"__metadata__":{"k":1}})", ""), "'k' is no text"},
+      {file_with(R"({"__metadata__":1})", ""), "__metadata__ is not an object"},
+      {file_with(R"({"__metadata__":{"k":1}})", ""), "'k' is not a string"},
       {file_with("{\"a\\nb\":1}", ""), "tensor 'a?b'"},
   };
 }

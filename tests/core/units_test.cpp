@@ -34,6 +34,27 @@ TEST(ParseWhole, RefusesFractions) {
   EXPECT_THROW(parse_whole("2.5", "vocab"), ConfigError);
 }
 
+TEST(ParseWholeList, TakesNumbersAndRisingRanges) {
+  EXPECT_EQ(parse_whole_list("1-4,8", "--widths"), (std::vector<std::int64_t>{1, 2, 3, 4, 8}));
+  EXPECT_EQ(parse_whole_list("64", "--widths"), (std::vector<std::int64_t>{64}));
+  for (const char* text : {"4-1", "1-5000", "a", "", "1,,2", "1-"}) {
+    EXPECT_THROW(parse_whole_list(text, "--widths"), ConfigError) << text;
+  }
+}
+
+TEST(ParseBytes, TakesWhatPeopleWrite) {
+  EXPECT_DOUBLE_EQ(parse_bytes("16GB", "--memory"), 16e9);
+  EXPECT_DOUBLE_EQ(parse_bytes("16 G", "--memory"), 16e9);
+  EXPECT_DOUBLE_EQ(parse_bytes("500 mb", "--memory"), 500e6);
+  EXPECT_THROW(parse_bytes("lots", "--memory"), ConfigError);
+}
+
+TEST(FormatPower, KeepsDigitsWhileItCan) {
+  EXPECT_EQ(format_power(3, 4), format_significant(81, 4));
+  EXPECT_EQ(format_power(10, 45), "1e+45");
+  EXPECT_EQ(format_power(10, 12345), "10^12345");
+}
+
 TEST(ParseFraction, TakesPercentAndShare) {
   EXPECT_DOUBLE_EQ(parse_fraction("0.5%", "tolerance"), 0.005);
   EXPECT_DOUBLE_EQ(parse_fraction("0.005", "tolerance"), 0.005);

@@ -127,8 +127,8 @@ TEST(PrepareCorpus, WrongRequestsAndTextsAreOneLineAndLeaveNothing) {
     request.split = {0, 0, 0};
     return error_of<DataError>([&] { prepare(request); });
   };
-  EXPECT_EQ(error_for("", "bytes"), "the corpus is empty: there is no text in it");
-  EXPECT_EQ(error_for("", "chars"), "the corpus is empty: there is no text in it");
+  EXPECT_EQ(error_for("", "bytes"), "the corpus is empty: it contains no text");
+  EXPECT_EQ(error_for("", "chars"), "the corpus is empty: it contains no text");
   EXPECT_NE(error_for("", "bpe").find("no training text"), std::string::npos);
   EXPECT_NE(error_for("few words only", "bpe").find("allows no bpe vocabulary"), std::string::npos);
   EXPECT_NE(error_for("ok\nbad \xc3\x28 here", "chars").find("corpus.txt: byte 7: not valid UTF-8"),

@@ -47,7 +47,8 @@ constexpr Member kMembers[] = {
     {"free_head_size", "head_size = 24"},
     {"odd_head_size", "head_size = 20"},
     {"dropout", "dropout = 0.2"},
-    {"long_context", "activation = \"gelu_tanh\"\nwidth = 128\nheads = 2\ncontext = 136\nlayers = 1"},
+    {"long_context",
+     "activation = \"gelu_tanh\"\nwidth = 128\nheads = 2\ncontext = 136\nlayers = 1"},
     {"wide", "activation = \"gelu_tanh\"\nwidth = 256\ncontext = 48\nlayers = 1"},
 };
 

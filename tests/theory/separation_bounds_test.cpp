@@ -73,6 +73,38 @@ TEST(SeparationBounds, LowerBoundIsAbsentWhenEveryCoordinateIsAHead) {
   EXPECT_FALSE(matching_width({3, 64, 64}, 2).log10_width_printed.has_value());
 }
 
+// The text at hand prints c2 = -2d log3 (d/2) sqrt(2 sqrt(2e)) + log3 d. Near the threshold that
+// reading would bound a rank by less than 1, and the one taken does not.
+TEST(SeparationBounds, TheReadingOfTheoremTwoStaysAboveOne) {
+  const double d = 1000, L = depth_threshold(1000);
+  const auto upper = [&](double divisor) {
+    const double log3_ratio = std::log(d / divisor) / std::log(3.0);
+    return 2 * d * L + L - 2 * d * log3_ratio + depth_threshold(1000);
+  };
+  const double root = std::sqrt(2 * std::sqrt(2 * std::exp(1.0)));
+  EXPECT_NEAR(upper(2 / root), -127, 0.1);
+  EXPECT_GT(upper(2 * root), 0);
+  EXPECT_GT(upper(kTheorem2Root), upper(2 * root));  // the weaker of the two that are possible
+}
+
+TEST(BoundsReport, SaysWhenHeadsDoNotDivideTheWidth) {
+  const BoundsReport real = bounds_report({6, 1000, 16}, {2, 4});
+  ASSERT_EQ(real.remarks.size(), 1u);
+  EXPECT_NE(real.remarks[0].find("d/H = 62.5"), std::string::npos) << real.remarks[0];
+  EXPECT_FALSE(real.matches[0].proves_nothing);
+  EXPECT_TRUE(real.matches[1].proves_nothing);  // 36 wide, below 1000
+  EXPECT_FALSE(real.shallow.has_value());
+  EXPECT_TRUE(bounds_report({6, 1024, 16}, {}).remarks.empty());
+}
+
+TEST(BoundsReport, CarriesTheConflictAndTheCorollary) {
+  const BoundsReport report = bounds_report({7, 8, 1}, {});
+  ASSERT_EQ(report.remarks.size(), 1u);
+  EXPECT_NE(report.remarks[0].find("31,456 of 31,460"), std::string::npos) << report.remarks[0];
+  ASSERT_TRUE(report.shallow.has_value());
+  EXPECT_EQ(report.shallow->shallower, report.shallow->layers < 7);
+}
+
 TEST(SeparationBounds, WorksAtGpt3Size) {
   const SeparationBounds bounds = separation_bounds({96, 12288, 96});
   EXPECT_EQ(bounds.theorem, 2);

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "core/error.h"
+
 namespace fathom::train {
 namespace {
 
@@ -16,39 +18,46 @@ RunSpec small(const std::string& parametrisation) {
       "test.toml");
 }
 
-struct Exponents {
-  double size_width, size_depth, moved_width, moved_depth;
-};
-
 /// Of the stream's size and movement after ten steps.
-Exponents exponents(const std::string& parametrisation) {
-  const auto rows = coordinate_check(small(parametrisation), {{64, 128, 256}, {2, 4, 8}, 10});
-  const std::vector<double> widths{64, 128, 256}, depths{2, 4, 8};
-  std::vector<double> size[2], moved[2];
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    size[i / 3].push_back(rows[i].stream_rms.back());
-    moved[i / 3].push_back(rows[i].stream_moved.back());
-  }
-  return {growth_exponent(widths, size[0]), growth_exponent(depths, size[1]),
-          growth_exponent(widths, moved[0]), growth_exponent(depths, moved[1])};
+CoordinateExponents exponents(const std::string& parametrisation) {
+  return coordinate_check(small(parametrisation), {{64, 128, 256}, {2, 4, 8}, 10}).exponents;
 }
 
 TEST(CoordinateCheck, CompletePIsFlatWhereOthersDrift) {
-  const Exponents standard = exponents("standard");
+  const CoordinateExponents standard = exponents("standard");
   EXPECT_GT(standard.size_width, 0.5);
   EXPECT_GT(standard.size_depth, 0.5);
   EXPECT_GT(standard.moved_width, 0.5);
   EXPECT_GT(standard.moved_depth, 0.5);
-  const Exponents mup = exponents("mup");
+  const CoordinateExponents mup = exponents("mup");
   EXPECT_LT(std::abs(mup.size_width), 0.15);
   EXPECT_LT(std::abs(mup.moved_width), 0.15);
   EXPECT_GT(mup.size_depth, 0.5);
-  const Exponents complete = exponents("completep");
+  const CoordinateExponents complete = exponents("completep");
   EXPECT_LT(std::abs(complete.size_width), 0.15);
   EXPECT_LT(std::abs(complete.moved_width), 0.15);
   // Ends in a limit from above: the parts of the branches that do not agree average out with depth.
   EXPECT_LT(std::abs(complete.size_depth), 0.2);
   EXPECT_LT(std::abs(complete.moved_depth), 0.2);
+}
+
+TEST(CoordinateCheck, ExponentsAreThoseOfTheRows) {
+  const CoordinateCheck check = coordinate_check(small("standard"), {{64, 128}, {2, 4}, 2});
+  ASSERT_EQ(check.by_width.size(), 2u);
+  ASSERT_EQ(check.by_depth.size(), 2u);
+  EXPECT_EQ(check.by_width[1].width, 128);
+  EXPECT_EQ(check.by_depth[1].layers, 4);
+  const auto slope = [](const std::vector<CoordinateRow>& rows) {  // both sizes double
+    return std::log2(rows[1].stream_moved.back() / rows[0].stream_moved.back());
+  };
+  EXPECT_NEAR(check.exponents.moved_width, slope(check.by_width), 1e-12);
+  EXPECT_NEAR(check.exponents.moved_depth, slope(check.by_depth), 1e-12);
+}
+
+TEST(CoordinateCheck, NeedsAVocabulary) {
+  RunSpec spec = small("standard");
+  spec.model.vocab = 0;
+  EXPECT_THROW(coordinate_check(spec, {{64}, {2}, 1}), ConfigError);
 }
 
 TEST(CoordinateCheck, ExponentOfAPowerLaw) {

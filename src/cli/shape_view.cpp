@@ -1,16 +1,19 @@
-#include "cli/shape_report.h"
+#include "cli/shape_view.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 
 #include "cli/shape_json.h"
+#include "core/counts.h"
 #include "core/units.h"
-#include "laws/levine.h"
 #include "terminal/table.h"
 
 namespace fathom {
 namespace {
+
+using planner::LawPlace;
+using planner::ShapeReport;
 
 std::string place_text(const LawPlace& place) {
   const double difference = place.layers_deeper;
@@ -41,44 +44,39 @@ void print_counts(Session& session, const ShapeReport& r) {
 
 void print_costs(Session& session, const ShapeReport& r) {
   Table table({{"cost"}, {"", Align::right}, {""}});
-  table.add_row({"training FLOPs a token", format_significant(r.flops.train_per_token, 4),
+  table.add_row({"training FLOPs per token", format_significant(r.flops.train_per_token, 4),
                  fmt::format("6N gives {}; attention {:.1f} % at context {}",
                              format_significant(r.flops.six_n_per_token, 4),
                              100 * r.flops.attention_share, r.subject.shape.context)});
-  table.add_row({"inference FLOPs a token", format_significant(r.flops.forward_per_token, 4), ""});
-  table.add_row({"weights, gradients, AdamW",
-                 format_bytes(r.memory.weights + r.memory.gradients + r.memory.optimizer),
-                 "16 bytes a parameter"});
+  table.add_row(
+      {"inference FLOPs per token", format_significant(r.flops.forward_per_token, 4), ""});
+  table.add_row({"weights, gradients, AdamW", format_bytes(r.memory.state()),
+                 fmt::format("{:g} bytes per parameter", kTrainingBytesPerParameter)});
   table.add_row({"activations", format_bytes(r.memory.activations),
                  fmt::format("{} tokens; {} with full recomputation", format_whole(r.step_tokens),
                              format_bytes(r.memory.activations_recompute))});
   table.add_row({"logits", format_bytes(r.memory.logits), "fp32, whole"});
-  table.add_row({"KV cache a token", format_bytes(r.kv_bytes_per_token), "bf16"});
+  table.add_row({"KV cache per token", format_bytes(r.kv_bytes_per_token), "bf16"});
   session.out << "\n" << table.render(session.terminal);
 }
 
 void print_times(Session& session, const ShapeReport& r) {
   Table table({{"modelled on " + r.hardware.title}, {"", Align::right}, {""}});
   const double total = r.step.total();
-  const double mfu = r.flops.train_per_token * static_cast<double>(r.step_tokens) /
-                     (total * r.hardware.peak_flops);
   table.add_row(
       {"training step", format_seconds(total),
-       fmt::format("{:.0f} % of peak; products {:.0f} %, attention {:.0f} %, memory {:.0f} %, "
-                   "fixed {:.0f} %",
-                   100 * mfu, 100 * r.step.matmul / total, 100 * r.step.attention / total,
-                   100 * (r.step.memory_passes + r.step.optimizer) / total,
-                   100 * r.step.fixed / total)});
+       fmt::format(
+           "{:.0f} % of peak; products {:.0f} %, attention {:.0f} %, memory {:.0f} %, "
+           "fixed {:.0f} %",
+           100 * r.share_of_peak, 100 * r.step.matmul / total, 100 * r.step.attention / total,
+           100 * (r.step.memory_passes + r.step.optimizer) / total, 100 * r.step.fixed / total)});
   table.add_row({"tile and wave efficiency",
                  fmt::format("{:.0f} %", 100 * r.step.matmul_efficiency),
                  "of all matrix products, weighted by work"});
-  table.add_row(
-      {"decode one token", format_seconds(r.decode.total()),
-       fmt::format("{} at this width sets latency (crossover {:.0f})",
-                   static_cast<double>(r.subject.shape.width) < latency_crossover_width(r.hardware)
-                       ? "depth"
-                       : "weight traffic",
-                   latency_crossover_width(r.hardware))});
+  table.add_row({"decode one token", format_seconds(r.decode.total()),
+                 fmt::format("{} at this width sets latency (crossover {:.0f})",
+                             r.depth_sets_latency() ? "depth" : "weight traffic",
+                             r.latency_crossover_width)});
   session.out << "\n" << table.render(session.terminal);
 }
 
@@ -94,12 +92,10 @@ void print_places(Session& session, const ShapeReport& r) {
                    to_string(place.evidence)});
   }
   session.out << "\n" << table.render(session.terminal);
-  session.out << session.terminal.plain(fmt::format(
-      "  Levine's transition width at {} layers is {:.0f}: depth {} at width {}.\n",
-      r.subject.shape.layers, r.transition_width,
-      static_cast<double>(r.subject.shape.width) >= r.transition_width ? "pays"
-                                                                       : "does not pay yet",
-      r.subject.shape.width));
+  session.out << session.terminal.plain(
+      fmt::format("  Levine's transition width at {} layers is {:.0f}: depth {} at width {}.\n",
+                  r.subject.shape.layers, r.transition_width,
+                  r.depth_pays() ? "pays" : "does not pay yet", r.subject.shape.width));
 }
 
 Json step_json(const ShapeReport& r) {
@@ -117,39 +113,6 @@ Json step_json(const ShapeReport& r) {
 }
 
 }  // namespace
-
-ShapeReport make_shape_report(ShapeSubject subject, const Hardware& hardware,
-                              std::int64_t step_tokens) {
-  const Shape& shape = subject.shape;
-  ShapeReport report{
-      .subject = subject,
-      .parameters = count_parameters(shape),
-      .flops = count_flops(shape),
-      .memory = count_training_memory(shape, static_cast<double>(step_tokens)),
-      .kv_bytes_per_token = fathom::kv_bytes_per_token(shape),
-      .step = model_step_time(shape, hardware, step_tokens),
-      .decode = model_decode_time(shape, hardware, static_cast<double>(shape.context) / 2),
-      .hardware = hardware,
-      .step_tokens = step_tokens,
-      .transition_width = laws::LevineLaw().transition_width(static_cast<double>(shape.layers)),
-      .places = {},
-      .neighbours = {}};
-  const laws::Budget budget =
-      laws::Budget::non_embedding(static_cast<double>(report.parameters.paper_12Ld2));
-  for (const laws::LawPointer& law : laws::published_laws()) {
-    const laws::Optimum optimum = law->optimum(budget);
-    report.places.push_back({law->info(), optimum,
-                             static_cast<double>(shape.layers) - optimum.layers,
-                             law->evidence(budget)});
-  }
-  for (const CatalogueEntry* entry :
-       nearest_published(static_cast<double>(report.parameters.non_embedding()),
-                         static_cast<double>(shape.layers), 6)) {
-    if (entry != subject.published && report.neighbours.size() < 5)
-      report.neighbours.push_back(entry);
-  }
-  return report;
-}
 
 void print_shape_text(Session& session, const ShapeReport& r) {
   const Shape& s = r.subject.shape;
@@ -189,9 +152,8 @@ void print_shape_json(Session& session, const ShapeReport& r) {
                         {"logits_bytes", r.memory.logits}};
   document["kv_bytes_per_token"] = whole_number(r.kv_bytes_per_token);
   document["times"] = step_json(r);
-  document["levine"] = {
-      {"transition_width", r.transition_width},
-      {"depth_efficient", static_cast<double>(r.subject.shape.width) >= r.transition_width}};
+  document["levine"] = {{"transition_width", r.transition_width},
+                        {"depth_efficient", r.depth_pays()}};
   for (const LawPlace& place : r.places) {
     document["laws"].push_back({{"name", place.info.name},
                                 {"layers", place.optimum.layers},
@@ -238,10 +200,9 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
     table.add_row(
         {entry->name, entry->organisation, entry->kind, std::to_string(s.layers),
          std::to_string(s.width), std::to_string(s.heads),
-         fmt::format("{:.0f}", static_cast<double>(s.width) / static_cast<double>(s.layers)),
-         entry->dense_decoder() ? format_count(static_cast<double>(p.non_embedding())) : "",
-         entry->dense_decoder() ? format_count(static_cast<double>(p.total()))
-                                : entry->nominal_size});
+         fmt::format("{:.0f}", as_double(s.width) / as_double(s.layers)),
+         entry->dense_decoder() ? format_count(as_double(p.non_embedding())) : "",
+         entry->dense_decoder() ? format_count(as_double(p.total())) : entry->nominal_size});
   }
   if (table.empty()) {
     session.out << "  nothing in the catalogue matches\n";

@@ -1,0 +1,69 @@
+#include "planner/shape_report.h"
+
+#include "core/counts.h"
+#include "laws/levine.h"
+
+namespace fathom::planner {
+namespace {
+
+constexpr std::size_t kNeighbours = 5;
+
+std::vector<LawPlace> places_of(const Shape& shape, const ParameterCount& parameters) {
+  const laws::Budget budget = laws::Budget::non_embedding(as_double(parameters.paper_12Ld2));
+  std::vector<LawPlace> places;
+  for (const laws::LawPointer& law : laws::published_laws()) {
+    const laws::Optimum optimum = law->optimum(budget);
+    places.push_back(
+        {law->info(), optimum, as_double(shape.layers) - optimum.layers, law->evidence(budget)});
+  }
+  return places;
+}
+
+std::vector<const CatalogueEntry*> neighbours_of(const NamedShape& subject,
+                                                 const ParameterCount& parameters) {
+  std::vector<const CatalogueEntry*> neighbours;
+  for (const CatalogueEntry* entry :
+       nearest_published(as_double(parameters.non_embedding()), as_double(subject.shape.layers),
+                         kNeighbours + 1)) {
+    if (entry != subject.published && neighbours.size() < kNeighbours) neighbours.push_back(entry);
+  }
+  return neighbours;
+}
+
+}  // namespace
+
+bool ShapeReport::depth_pays() const {
+  return as_double(subject.shape.width) >= transition_width;
+}
+
+bool ShapeReport::depth_sets_latency() const {
+  return as_double(subject.shape.width) < latency_crossover_width;
+}
+
+ShapeReport report_shape(const NamedShape& subject, const Hardware& hardware,
+                         std::int64_t step_tokens) {
+  const Shape& shape = subject.shape;
+  const double tokens = as_double(step_tokens);
+  ShapeReport report{
+      .subject = subject,
+      .parameters = count_parameters(shape),
+      .flops = count_flops(shape),
+      .memory = count_training_memory(shape, tokens),
+      .kv_bytes_per_token = fathom::kv_bytes_per_token(shape),
+      .step = model_step_time(shape, hardware, step_tokens),
+      .share_of_peak = 0,
+      .decode = model_decode_time(shape, hardware, as_double(shape.context) / 2),
+      .latency_crossover_width = fathom::latency_crossover_width(hardware),
+      .hardware = hardware,
+      .step_tokens = step_tokens,
+      .transition_width = laws::LevineLaw().transition_width(as_double(shape.layers)),
+      .places = {},
+      .neighbours = {}};
+  report.share_of_peak =
+      report.flops.train_per_token * tokens / (report.step.total() * hardware.peak_flops);
+  report.places = places_of(shape, report.parameters);
+  report.neighbours = neighbours_of(subject, report.parameters);
+  return report;
+}
+
+}  // namespace fathom::planner
