@@ -214,7 +214,7 @@ BuiltCase::BuiltCase(const OpCase& op_case) {
     groups.push_back({id, 1.5f, 0.1f, 1e-2f});
   }
   plan.set_adamw(0.9f, 0.95f, groups);
-  plan.finish();
+  plan.finish(op_case.target);
 }
 
 void fill(Executor& executor, const OpCase& op_case) {

@@ -33,8 +33,8 @@ AttentionArgs common_args(const AttentionShape& s) {
   args.key_heads = s.key_heads;
   args.head_size = s.head_size;
   args.window = s.window;
-  args.weighting = static_cast<Weighting>(s.kind);
-  args.mask = static_cast<Mask>(s.mask);
+  args.kind = s.kind;
+  args.mask = s.mask;
   args.scale = s.scale;
   return args;
 }

@@ -277,8 +277,8 @@ VecI sees(const PairHead& head, std::int64_t query, std::int64_t key) {
   const auto window = static_cast<std::int32_t>(head.args.window);
   VecI yes = i < context;
   if (key >= head.context) yes = VecI{};
-  if (head.args.mask == Mask::causal) yes &= i >= j;
-  if (head.args.mask == Mask::strict) yes &= i > j;
+  if (head.args.mask == MaskKind::causal) yes &= i >= j;
+  if (head.args.mask == MaskKind::strict) yes &= i > j;
   if (window > 0) yes &= (i - j < window) & (j - i < window);
   return yes;
 }

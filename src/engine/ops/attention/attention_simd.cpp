@@ -107,7 +107,7 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
   float* sums = tops + kBlock;
   head.gather(static_cast<const T*>(args.qkv.data), head.qkv_cols(), h * head.size, query, kBlock,
               true, true, q);
-  const float scale = args.weighting == Weighting::linear ? 1.0f : args.scale;
+  const float scale = args.kind == AttentionKind::linear ? 1.0f : args.scale;
   for (std::int64_t i = 0; i < kBlock * head.stride; i += kLanes) {
     store(q + i, load(q + i) * scale);
     store(y + i, Vec{});
@@ -116,23 +116,23 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
     tops[i] = kEmptyTop;
     sums[i] = 0;
   }
-  const bool softmax = args.weighting == Weighting::softmax;
+  const bool softmax = args.kind == AttentionKind::softmax;
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
     product(kBlock, head.size, q, head.stride, 1, keys_t + key * head.stride, kBlock, scores,
             kBlock, false, head.diagonal(query, key, Part::columns_upto_row));
     if (!head.fully_allowed(query, key)) head.mask(scores, query, key, softmax ? kMasked : 0.0f);
     if (softmax) online_softmax(scores, tops, sums, y, head.stride);
-    if (args.weighting == Weighting::linear) add_row_sums(scores, sums);
+    if (args.kind == AttentionKind::linear) add_row_sums(scores, sums);
     product(head.stride, kBlock, scores, kBlock, 1, values + key * head.stride, head.stride, y,
             head.stride, true, head.diagonal(query, key, Part::depth_upto_row));
   }
   for (std::int64_t i = 0; i < kBlock && query + i < head.context; ++i) {
-    const bool divided = args.weighting != Weighting::none;
+    const bool divided = args.kind != AttentionKind::none;
     const float factor = !divided ? 1.0f : (sums[i] > 0 ? 1.0f / sums[i] : 0.0f);
     float stat = 0;
     if (softmax && sums[i] > 0) stat = tops[i] + __builtin_logf(sums[i]);
-    if (args.weighting == Weighting::linear) stat = sums[i];
+    if (args.kind == AttentionKind::linear) stat = sums[i];
     args.stats[(head.sequence * args.heads + h) * head.context + query + i] = stat;
     T* out = static_cast<T*>(args.y.data) +
              ((head.sequence * head.context + query + i) * args.heads + h) * head.size;
@@ -145,18 +145,18 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
 /// scores -> weights; d (holding p = dy . v) -> ds. See ops/attention.h.
 void weights_and_slopes(const Head& head, float* scores, float* d, const float* stats,
                         const float* deltas, std::int64_t query, std::int64_t key) {
-  const Weighting weighting = head.args.weighting;
+  const AttentionKind kind = head.args.kind;
   for (std::int64_t i = 0; i < kBlock; ++i) {
     const float stat = stats[i];
-    const float inverse = weighting == Weighting::linear && stat > 0 ? 1.0f / stat : 0.0f;
+    const float inverse = kind == AttentionKind::linear && stat > 0 ? 1.0f / stat : 0.0f;
     for (std::int64_t j = 0; j < kBlock; j += kLanes) {
       const std::int64_t at = i * kBlock + j;
       const Vec s = load(scores + at), p = load(d + at);
-      if (weighting == Weighting::softmax) {
+      if (kind == AttentionKind::softmax) {
         const Vec a = exp(s - stat);
         store(scores + at, a);
         store(d + at, a * (p - deltas[i]));
-      } else if (weighting == Weighting::linear) {
+      } else if (kind == AttentionKind::linear) {
         store(scores + at, s * inverse);
         store(d + at, (p - deltas[i]) * inverse);
       }
@@ -208,7 +208,7 @@ void backward_query_block(const Head& head, std::int64_t h, std::int64_t query,
               false, s.dy);
   head.gather(static_cast<const T*>(args.y.data), y_cols, h * head.size, query, kBlock, false,
               false, s.y);
-  const float scale = args.weighting == Weighting::linear ? 1.0f : args.scale;
+  const float scale = args.kind == AttentionKind::linear ? 1.0f : args.scale;
   for (std::int64_t i = 0; i < kBlock; ++i) {
     Vec delta{};
     for (std::int64_t c = 0; c < stride; c += kLanes) {

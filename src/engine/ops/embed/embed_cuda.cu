@@ -4,6 +4,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/device.cuh"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -233,9 +234,9 @@ BoundOp bind(const Embed& op, const Context& context) {
   const std::int64_t period = op.positions.exists() ? context.tensor(op.positions).rows : 1;
   return [tokens = context.tokens(op.tokens), table = context.floats(op.table),
           positions = context.floats(op.positions), out = context.operand(op.y), rows = y.rows,
-          width = y.cols, period, scale = op.scale](cudaStream_t stream) {
+          width = y.cols, period, scale = op.scale, gpu = context.gpu](cudaStream_t stream) {
     const std::int64_t items = rows * width / (width % 4 == 0 ? 4 : 1);
-    const int grid = std::min(132 * 16, blocks_for(items, 256));
+    const int grid = blocks_for(items, 256, gpu, 16);
     if (width % 4 == 0) {
       embed_kernel<4>
           <<<grid, 256, 0, stream>>>(tokens, table, positions, out, rows, width, period, scale);
