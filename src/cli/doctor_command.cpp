@@ -46,7 +46,7 @@ Findings examine() {
   Findings found{};
   found.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   found.kernels = name_of(best_isa());
-  found.bf16 = has_bf16_products();
+  found.bf16 = has_bf16_gemms();
   const dnnl_version_t* version = dnnl_version();
   found.dnnl = fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
   found.f32_one = measure_gemm_flops({.threads = 1}, DType::f32);

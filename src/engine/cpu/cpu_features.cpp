@@ -26,7 +26,7 @@ Isa best_isa() {
   return Isa::portable;
 }
 
-bool has_bf16_products() {
+bool has_bf16_gemms() {
   return __builtin_cpu_supports("avx512bf16");
 }
 

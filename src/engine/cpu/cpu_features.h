@@ -14,8 +14,8 @@ constexpr auto enum_names(Isa) {
 /// The best instruction set that both this build and this processor have.
 Isa best_isa();
 bool has_isa(Isa isa);
-/// Whether products of bf16 run in hardware; without it they work, slowly.
-bool has_bf16_products();
+/// Whether GEMMs of bf16 run in hardware; without it they work, slowly.
+bool has_bf16_gemms();
 
 namespace cpu {
 const Kernels& kernels_for(Isa isa);

@@ -89,7 +89,7 @@ struct DropoutArgs {
   bool accumulate;
 };
 
-/// Rows of bare products z to logits scale z + bias (in place), losses and, on the logits' memory
+/// Rows of z = x W^T to logits scale z + bias (in place), losses and, on the logits' memory
 /// or elsewhere, scale dz = scale loss_scale (softmax - onehot).
 struct SoftmaxLossArgs {
   float* logits;
@@ -112,7 +112,7 @@ struct AdamWArgs {
 struct AttentionArgs {
   Operand qkv, y, dy, d_qkv;
   float* stats;
-  const float* turns;  // [T, K] cos then sin for rotary positions, or null
+  const float* rotations;  // [T, K] cos then sin for rotary positions, or null
   std::int64_t batch, context, heads, key_heads, head_size, window;
   AttentionKind kind;
   MaskKind mask;

@@ -149,7 +149,11 @@ void reduce_parts(const float* partial, std::int64_t parts, std::int64_t width,
 /// Sums over the rows that the backward of a norm makes: d_gain, d_bias, and the gradient of the
 /// bias of the branch.
 struct NormSums {
-  ColumnSums of[3];
+  NormSums(const ColumnSums& gain, const ColumnSums& bias, const ColumnSums& branch)
+      : target{gain.to, bias.to, branch.to},
+        accumulate{gain.accumulate, bias.accumulate, branch.accumulate} {}
+  float* target[3];  // null: not wanted
+  bool accumulate[3];
 };
 /// The sums (+)= those of the parts of partial [parts, count, width], in a fixed order.
 void reduce_sums(const float* partial, std::int64_t parts, int count, std::int64_t width,

@@ -88,9 +88,9 @@ class Probe {
     return op;
   }
   NormSums sums() const {
-    return {{{floats(shift_), false},
-             {floats(bias_), false},
-             {shape_.branch_sums ? floats(gain_) : nullptr, false}}};
+    return {{floats(shift_), false},
+            {floats(bias_), false},
+            {shape_.branch_sums ? floats(gain_) : nullptr, false}};
   }
   GemmNormOperands operands() const {
     GemmNormOperands given{.a = address(a_),

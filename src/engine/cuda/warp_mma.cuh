@@ -1,5 +1,5 @@
 // Tensor-core building blocks of a warp (sm_80 and later): tiles in swizzled shared memory,
-// cp.async copies into them, ldmatrix, and the product mma.m16n8k16 (bf16 in, f32 accumulators).
+// cp.async copies into them, ldmatrix, and mma.m16n8k16 (bf16 in, f32 accumulators).
 //
 // A tile is ROWS x KP bf16 (KP: 16, 32, 64 or 128 columns), its 16-byte chunks permuted within a
 // row so that the 8 rows an ldmatrix phase reads lie in 8 different bank groups. The permutation is

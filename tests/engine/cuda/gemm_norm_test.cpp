@@ -66,7 +66,7 @@ struct Problem {
 
   void define_row(std::int64_t row) {
     const LinearNormShape& shape = given.shape;
-    const std::vector<double> product = gemm_row(row);
+    const std::vector<double> sums_of_row = gemm_row(row);
     const auto width = static_cast<double>(d);
     double mean = 0, square = 0, mean_g = 0, mean_gh = 0;
     for (std::int64_t j = 0; j < d; ++j) {
@@ -74,7 +74,7 @@ struct Problem {
       r[i] = x[i];
       if (!shape.backward) {
         r[i] = given.stream_scale * r[i] +
-               given.branch_scale * (product[at(j)] + (given.rest ? bias[at(j)] : 0));
+               given.branch_scale * (sums_of_row[at(j)] + (given.rest ? bias[at(j)] : 0));
       }
       mean += shape.rms ? 0 : r[i] / width;
     }
@@ -86,10 +86,10 @@ struct Problem {
     given_stats[at(2 * row + 1)] = static_cast<float>(s);
     for (std::int64_t j = 0; j < d; ++j) {
       const std::size_t i = at(row * d + j);
-      const double h = (r[i] - mean) * s, g = product[at(j)] * gain[at(j)];
+      const double h = (r[i] - mean) * s, g = sums_of_row[at(j)] * gain[at(j)];
       y[i] = h * gain[at(j)] + (given.rest ? shift[at(j)] : 0);
-      dy[i] = product[at(j)];
-      dyh[i] = product[at(j)] * h;
+      dy[i] = sums_of_row[at(j)];
+      dyh[i] = sums_of_row[at(j)] * h;
       mean_g += shape.rms ? 0 : g / width;
       mean_gh += g * h / width;
     }
@@ -97,7 +97,7 @@ struct Problem {
       const std::size_t i = at(row * d + j);
       const double h = (r[i] - mean) * s;
       const double dr =
-          value_of(incoming[i]) + s * (product[at(j)] * gain[at(j)] - mean_g - h * mean_gh);
+          value_of(incoming[i]) + s * (sums_of_row[at(j)] * gain[at(j)] - mean_g - h * mean_gh);
       dx[i] = given.stream_scale * dr;
       branch[i] = given.branch_scale * dr;
     }

@@ -16,6 +16,34 @@ __host__ __device__ constexpr int resident_bytes(int k_blocks, int groups, int s
          groups * kRingBytes;
 }
 
+/// b first, then slots and stages of each warpgroup, biases, barriers.
+struct ResidentWorkspace : Workspace {
+  std::uint32_t biases, weights_full;
+
+  __device__ __forceinline__ ResidentWorkspace(const GemmActivationArgs& args, std::uint32_t base,
+                                               int groups, int group) {
+    const std::uint32_t owns = base + args.k_blocks * kWeightBytes;
+    biases = owns + groups * (args.slots + args.stages) * kChunkBytes;
+    weights_full = biases + kColumns * 4;
+    weights = base;
+    stages = owns + group * (args.slots + args.stages) * kChunkBytes;
+    stage_bytes = kChunkBytes;
+    slots = stages + args.stages * kChunkBytes;
+    ring = weights_full + 8 + group * kRingBytes;
+  }
+};
+
+/// All of b for the block's columns.
+template <bool kBackward>
+__device__ __forceinline__ void fetch_all_weights(const GemmActivationArgs& args,
+                                                  const Workspace& at, int column,
+                                                  std::uint32_t full) {
+  mbarrier_arrive_expect_tx(full, args.k_blocks * kWeightBytes);
+  for (int kb = 0; kb < args.k_blocks; ++kb) {
+    fetch_weights<kBackward, kColumns>(args, at.weights + kb * kWeightBytes, kb, column, full);
+  }
+}
+
 __device__ __forceinline__ void fetch(const GemmActivationArgs& args, const Workspace& at,
                                       const Share& share) {
   PipelineStage stage;
@@ -68,19 +96,11 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
   const int parts = static_cast<int>(gridDim.x) / args.column_tiles;
   const int column = static_cast<int>(blockIdx.x) % args.column_tiles * kColumns;
 
-  const std::uint32_t owns = base + args.k_blocks * kWeightBytes;
-  const std::uint32_t biases = owns + GROUPS * (args.slots + args.stages) * kChunkBytes;
-  const std::uint32_t weights_full = biases + kColumns * 4;
-  Workspace at;
-  at.weights = base;
-  at.stages = owns + group * (args.slots + args.stages) * kChunkBytes;
-  at.stage_bytes = kChunkBytes;
-  at.slots = at.stages + args.stages * kChunkBytes;
-  at.ring = weights_full + 8 + group * kRingBytes;
-  float* bias = reinterpret_cast<float*>(memory + (biases - base));
+  const ResidentWorkspace at(args, base, GROUPS, group);
+  float* bias = reinterpret_cast<float*>(memory + (at.biases - base));
 
   if (starts) {
-    if (group == 0) mbarrier_init(weights_full, 1);
+    if (group == 0) mbarrier_init(at.weights_full, 1);
     make_ring(at, args.stages, 4);
   }
   if (!kBackward) put_bias<kKind>(args, bias, column, kColumns);
@@ -91,13 +111,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
   if (fetches) {
     setmaxnreg_dec<GROUPS == 3 ? 32 : 24>();
     if (!starts) return;
-    if (group == 0) {
-      mbarrier_arrive_expect_tx(weights_full, args.k_blocks * kWeightBytes);
-      for (int kb = 0; kb < args.k_blocks; ++kb) {
-        fetch_weights<kBackward, kColumns>(args, at.weights + kb * kWeightBytes, kb, column,
-                                           weights_full);
-      }
-    }
+    if (group == 0) fetch_all_weights<kBackward>(args, at, column, at.weights_full);
     fetch(args, at, share);
   } else {
     setmaxnreg_inc<kOwnRegisters>();
@@ -105,7 +119,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
     int slot = 0;
     [[maybe_unused]] float sums[kBackward ? kN : 1][2] = {};
     bias += (lane & 3) * 2;
-    mbarrier_wait(weights_full, 0);
+    mbarrier_wait(at.weights_full, 0);
     for (int round = 0; round < share.rounds; ++round) {
       const int tile = share.first + round * share.step;
       float c[kN][4];

@@ -102,6 +102,21 @@ __device__ __forceinline__ void normalise(const GemmNormArgs& args, Worker& work
   }
 }
 
+/// 64 columns of c, times `scale`, to this lane's places in a chunk.
+template <int NB>
+__device__ __forceinline__ void put_chunk(const float (&c)[8 * NB][4], int chunk, float scale,
+                                          std::uint32_t own) {
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    float v[2][4];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) v[i >> 2][i & 3] = scale * c[chunk * 8 + j * 2 + (i >> 2)][i & 3];
+    std::uint32_t words[4];
+    pack_squares(words, v);
+    stmatrix_x4(own ^ (j << 5), words);
+  }
+}
+
 /// `sums` f32 [args.sums, 64 NB] are the warp's; each column has a lane of its own.
 template <int NB>
 __device__ __forceinline__ void epilogue_backward(const GemmNormArgs& args, Worker& worker,
@@ -127,18 +142,6 @@ __device__ __forceinline__ void epilogue_backward(const GemmNormArgs& args, Work
     if (chunk * 64 >= args.columns) break;
     const std::uint32_t stage = worker.wait();
     const std::uint32_t own = stage + worker.warp() * 2048 + a_offset<64>(lane);
-    const auto put = [&](float scale) {
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        float v[2][4];
-#pragma unroll
-        for (int i = 0; i < 8; ++i)
-          v[i >> 2][i & 3] = scale * c[chunk * 8 + j * 2 + (i >> 2)][i & 3];
-        std::uint32_t words[4];
-        pack_squares(words, v);
-        stmatrix_x4(own ^ (j << 5), words);
-      }
-    };
 #pragma unroll
     for (int batch = 0; batch < 2; ++batch) {
       float branch[8];
@@ -166,12 +169,12 @@ __device__ __forceinline__ void epilogue_backward(const GemmNormArgs& args, Work
       }
     }
     if (args.given.d_branch != nullptr) {
-      put(branch_scale);
+      put_chunk<NB>(c, chunk, branch_scale, own);
       worker.send(args.d_branch, chunk * 64, tile, stage);
       if (worker.leads()) tma_store_wait_read<0>();
       sync_warpgroup(worker.group);
     }
-    put(stream_scale);
+    put_chunk<NB>(c, chunk, stream_scale, own);
     worker.send(args.dx, chunk * 64, tile, stage);
     worker.hold();
     worker.settle<1>();

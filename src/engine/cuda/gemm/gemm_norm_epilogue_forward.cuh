@@ -84,11 +84,7 @@ __device__ __forceinline__ void epilogue_forward(const GemmNormArgs& args, Worke
     const std::uint32_t stage = worker.at.chunk(worker.held_index(turn));
     const std::uint32_t own = stage + worker.warp() * 2048 + row * 128 + (q & 1) * 8;
     if (worker.leads()) {
-      if (worker.held == 2) {
-        tma_store_wait_read<1>();
-      } else {
-        tma_store_wait_read<0>();
-      }
+      worker.held == 2 ? tma_store_wait_read<1>() : tma_store_wait_read<0>();
     }
     sync_warpgroup(worker.group);
 #pragma unroll

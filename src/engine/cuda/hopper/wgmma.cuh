@@ -1,4 +1,4 @@
-// Asynchronous matrix products of a warpgroup (wgmma, sm_90a): 64 x N f32 accumulators in
+// Asynchronous matrix multiplication by a warpgroup (wgmma, sm_90a): 64 x N f32 accumulators in
 // registers, bf16 operands in shared memory or (a) in registers.
 //
 // Tiles in shared memory have the swizzles of warp_mma.cuh and are named by descriptors. A tile
@@ -47,7 +47,7 @@ __device__ __forceinline__ std::uint64_t smem_descriptor_transposed(std::uint32_
   return (std::uint64_t{1} << 62) | (kEightRows << 32) | (kBlock << 16) | ((tile & 0x3ffff) >> 4);
 }
 
-/// Registers written before this are seen by the products after it.
+/// Registers written before this are seen by the wgmmas after it.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }

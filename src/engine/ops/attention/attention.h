@@ -2,7 +2,7 @@
 //
 // qkv [B T, (H + 2 G) K] holds H query heads, then G key heads, then G value heads of size K;
 // query head h uses key head h G / H (grouped-query attention when G < H). With rotary positions
-// q and k are first turned: (x_i, x_{i+K/2}) by the angle t base^(-2i/K) (arXiv 2104.09864).
+// q and k are first rotated: (x_i, x_{i+K/2}) by the angle t base^(-2i/K) (arXiv 2104.09864).
 // s_ij = scale <q_i, k_j>; the weights of row i are
 //
 //   softmax  a_ij = exp(s_ij) / sum_j exp(s_ij)
@@ -17,7 +17,7 @@
 // Backward, with p = dy_i . v_j and delta_i = sum_j a_ij p_ij = <dy_i, y_i>:
 //   dv_j = sum_i a_ij dy_i;   ds_ij = a_ij (p_ij - delta_i)  (softmax),  p_ij  (none),
 //   (p_ij - delta_i) / sum_i  (linear);   dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij
-//   q_i, then turned back, or through f' for linear attention.
+//   q_i, then rotated back, or through f' for linear attention.
 #pragma once
 
 #include <algorithm>

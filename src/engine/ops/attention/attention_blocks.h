@@ -14,7 +14,7 @@ static inline std::int64_t padded(std::int64_t size, std::int64_t unit) {
   return (size + unit - 1) / unit * unit;
 }
 
-/// Which part of a product of a block on the diagonal is needed under a causal mask.
+/// Which part of a GEMM of a block on the diagonal is needed under a causal mask.
 enum class Part { whole, columns_upto_row, columns_from_row, depth_upto_row, depth_from_row };
 
 static inline Vec feature(Vec x) {
@@ -41,8 +41,8 @@ struct Head {
   std::int64_t value_column() const { return (args.heads + args.key_heads + key_head) * size; }
   std::int64_t group() const { return args.heads / args.key_heads; }
 
-  void turn(float* row, std::int64_t t, float direction) const {
-    const float* cosines = args.turns + t * size;
+  void rotate(float* row, std::int64_t t, float direction) const {
+    const float* cosines = args.rotations + t * size;
     const float* sines = cosines + size / 2;
     for (std::int64_t i = 0; i < size / 2; ++i) {
       const float a = row[i], b = row[i + size / 2], s = direction * sines[i];
@@ -52,7 +52,7 @@ struct Head {
   }
 
   /// Rows [first, first + count) of `source`, one head wide at `column`, as f32; rows beyond the
-  /// context are zero. Queries and keys are turned and, for linear attention, mapped.
+  /// context are zero. Queries and keys are rotated and, for linear attention, mapped.
   template <class T>
   void gather(const T* source, std::int64_t cols, std::int64_t column, std::int64_t first,
               std::int64_t count, bool as_key, bool mapped, float* out) const {
@@ -67,7 +67,7 @@ struct Head {
       for_vectors(size, [&](std::int64_t i, std::int64_t n) {
         store_upto(row + i, load_upto(from + i, n), n);
       });
-      if (as_key && args.turns) turn(row, t, 1.0f);
+      if (as_key && args.rotations) rotate(row, t, 1.0f);
       if (!mapped || args.kind != AttentionKind::linear) continue;
       for_vectors(size, [&](std::int64_t i, std::int64_t n) {
         store_upto(row + i, feature(load_upto(row + i, n)), n);
@@ -150,7 +150,7 @@ struct Head {
   }
 };
 
-/// Writes gradients of turned, mapped rows back to the columns they came from.
+/// Writes gradients of rotated, mapped rows back to the columns they came from.
 template <class T>
 void scatter(const Head& head, float* gradient, const float* mapped, std::int64_t column,
              std::int64_t first, std::int64_t count, float factor, bool as_key) {
@@ -163,7 +163,7 @@ void scatter(const Head& head, float* gradient, const float* mapped, std::int64_
         row[c] *= f > 1.0f ? 1.0f : f;
       }
     }
-    if (as_key && head.args.turns) head.turn(row, first + r, -1.0f);
+    if (as_key && head.args.rotations) head.rotate(row, first + r, -1.0f);
     T* out = static_cast<T*>(head.args.d_qkv.data) +
              (head.sequence * head.context + first + r) * head.qkv_cols() + column;
     for_vectors(head.size, [&](std::int64_t c, std::int64_t n) {
@@ -172,7 +172,7 @@ void scatter(const Head& head, float* gradient, const float* mapped, std::int64_
   }
 }
 
-/// Attention of bf16 with a softmax, by products of bf16 pairs; only where the instructions exist.
+/// Attention of bf16 with a softmax, by GEMMs of bf16 pairs; only where the instructions exist.
 inline constexpr std::int64_t kLargestHead = 512;
 static inline bool takes_pairs(const AttentionArgs& args) {
   return args.qkv.bf16 && args.kind == AttentionKind::softmax && args.scale > 0 &&

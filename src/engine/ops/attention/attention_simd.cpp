@@ -2,7 +2,7 @@
 // is one sequence and one key head with all the query heads that share it.
 //
 // Scratch of a task holds the head's keys and values in f32, both as rows [T, K] and transposed
-// [K, T], padded with zeros to whole blocks and vectors, so that every product below is one plain
+// [K, T], padded with zeros to whole blocks and vectors, so that every GEMM below is one plain
 // row-times-matrix kernel.
 #include "engine/ops/attention/attention_blocks.h"
 
@@ -43,9 +43,9 @@ constexpr int kTileRows = kLanes == 16 ? 8 : 4;
 
 /// C[64, columns] (+)= A[64, depth] B[depth, columns]; A by its two strides, columns a multiple of
 /// kLanes.
-void product(std::int64_t columns, std::int64_t depth, const float* a, std::int64_t a_row,
-             std::int64_t a_depth, const float* b, std::int64_t b_row, float* c, std::int64_t c_row,
-             bool accumulate, Part part) {
+void gemm(std::int64_t columns, std::int64_t depth, const float* a, std::int64_t a_row,
+          std::int64_t a_depth, const float* b, std::int64_t b_row, float* c, std::int64_t c_row,
+          bool accumulate, Part part) {
   for (std::int64_t i = 0; i < kBlock; i += kTileRows) {
     const std::int64_t edge = i + kTileRows;
     const std::int64_t k_begin = part == Part::depth_from_row ? i : 0;
@@ -119,13 +119,13 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
   const bool softmax = args.kind == AttentionKind::softmax;
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
-    product(kBlock, head.size, q, head.stride, 1, keys_t + key * head.stride, kBlock, scores,
-            kBlock, false, head.diagonal(query, key, Part::columns_upto_row));
+    gemm(kBlock, head.size, q, head.stride, 1, keys_t + key * head.stride, kBlock, scores, kBlock,
+         false, head.diagonal(query, key, Part::columns_upto_row));
     if (!head.fully_allowed(query, key)) head.mask(scores, query, key, softmax ? kMasked : 0.0f);
     if (softmax) online_softmax(scores, tops, sums, y, head.stride);
     if (args.kind == AttentionKind::linear) add_row_sums(scores, sums);
-    product(head.stride, kBlock, scores, kBlock, 1, values + key * head.stride, head.stride, y,
-            head.stride, true, head.diagonal(query, key, Part::depth_upto_row));
+    gemm(head.stride, kBlock, scores, kBlock, 1, values + key * head.stride, head.stride, y,
+         head.stride, true, head.diagonal(query, key, Part::depth_upto_row));
   }
   for (std::int64_t i = 0; i < kBlock && query + i < head.context; ++i) {
     const bool divided = args.kind != AttentionKind::none;
@@ -224,18 +224,18 @@ void backward_query_block(const Head& head, std::int64_t h, std::int64_t query,
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
     const Part columns = head.diagonal(query, key, Part::columns_upto_row);
-    product(kBlock, head.size, s.q, stride, 1, s.keys_t + key * head.stride, kBlock, s.scores,
-            kBlock, false, columns);
-    product(kBlock, head.size, s.dy, stride, 1, s.values_t + key * stride, kBlock, s.slopes, kBlock,
-            false, columns);
+    gemm(kBlock, head.size, s.q, stride, 1, s.keys_t + key * head.stride, kBlock, s.scores, kBlock,
+         false, columns);
+    gemm(kBlock, head.size, s.dy, stride, 1, s.values_t + key * stride, kBlock, s.slopes, kBlock,
+         false, columns);
     weights_and_slopes(head, s.scores, s.slopes, s.stats, s.deltas, query, key);
-    product(stride, kBlock, s.slopes, kBlock, 1, s.keys + key * stride, stride, s.dq, stride, true,
-            head.diagonal(query, key, Part::depth_upto_row));
+    gemm(stride, kBlock, s.slopes, kBlock, 1, s.keys + key * stride, stride, s.dq, stride, true,
+         head.diagonal(query, key, Part::depth_upto_row));
     const Part from_row = head.diagonal(query, key, Part::depth_from_row);
-    product(stride, kBlock, s.slopes, 1, kBlock, s.q, stride, s.d_keys + key * stride, stride, true,
-            from_row);
-    product(stride, kBlock, s.scores, 1, kBlock, s.dy, stride, s.d_values + key * stride, stride,
-            true, from_row);
+    gemm(stride, kBlock, s.slopes, 1, kBlock, s.q, stride, s.d_keys + key * stride, stride, true,
+         from_row);
+    gemm(stride, kBlock, s.scores, 1, kBlock, s.dy, stride, s.d_values + key * stride, stride, true,
+         from_row);
   }
   scatter<T>(head, s.dq, s.q, h * head.size, query, kBlock, scale, true);
 }

@@ -70,9 +70,9 @@ BoundOp bind(const LinearBackwardThenNorm& op, const Context& context) {
                                   .incoming = context.address(norm.incoming),
                                   .dx = context.address(norm.dx),
                                   .d_branch = context.address(norm.d_branch)};
-  const NormSums sums{{{context.floats(norm.d_gain), norm.d_gain_mode == GradMode::accumulate},
-                       {context.floats(norm.d_bias), norm.d_bias_mode == GradMode::accumulate},
-                       column_sums(op.bias, context)}};
+  const NormSums sums{{context.floats(norm.d_gain), norm.d_gain_mode == GradMode::accumulate},
+                      {context.floats(norm.d_bias), norm.d_bias_mode == GradMode::accumulate},
+                      column_sums(op.bias, context)};
   const auto gemm = fastest(shape, operands, context);
   const auto partial = reduce_beside(sums, gemm->parts(), gemm->sums(), shape.width, context);
   return [=](cudaStream_t stream) { gemm->run(static_cast<float*>(partial->data()), stream); };

@@ -70,6 +70,14 @@ struct Waiting {
   static constexpr int kDy = Piece<TR, THREADS>::kBytes;
   static constexpr int kIncoming = kDy + Piece<TG, THREADS>::kBytes;
   static constexpr int kBytes = kIncoming + Piece<TG, THREADS>::kBytes;
+
+  static __device__ __forceinline__ void fetch(const Backward& a, unsigned char* place,
+                                               std::int64_t i) {
+    Piece<TR, THREADS>::fetch(place, static_cast<const TR*>(a.r.data) + i);
+    Piece<TG, THREADS>::fetch(place + kDy, static_cast<const TG*>(a.dy.data) + i);
+    if (!a.incoming) return;
+    Piece<TG, THREADS>::fetch(place + kIncoming, static_cast<const TG*>(a.incoming.data) + i);
+  }
 };
 
 template <int LANES>
@@ -106,6 +114,43 @@ __device__ __forceinline__ void put_pack(T* to, Pack<8> value, bool accumulate) 
   store<8>(to, value);
 }
 
+/// r becomes h and dy becomes g = dy gain, adding to the sums of dy h and dy; returns the thread's
+/// sums of g and of g h.
+__device__ __forceinline__ float2 normalise(Pack<8>& h, Pack<8>& g, const Pack<8>& gain,
+                                            float2 stats, Pack<8> (&sums)[3]) {
+  float2 sum{0, 0};
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    h.v[j] = (h.v[j] - stats.x) * stats.y;
+    sums[0].v[j] += g.v[j] * h.v[j];
+    sums[1].v[j] += g.v[j];
+    g.v[j] *= gain.v[j];
+    sum.x += g.v[j];
+    sum.y += g.v[j] * h.v[j];
+  }
+  return sum;
+}
+
+/// The block's column sums, over the rows it had in hand, in their order. `all` is free.
+template <int LANES>
+__device__ __forceinline__ void put_column_sums(const Backward& a, const Pack<8> (&sums)[3],
+                                                float* all, int in_hand, int c, int width) {
+  using S = Share<LANES>;
+  __syncthreads();
+#pragma unroll
+  for (int q = 0; q < 3; ++q) {
+    store<8>(all + in_hand * S::kColumns + c, sums[q]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < width; i += S::kThreads) {
+      float sum = 0;
+#pragma unroll 4
+      for (int r = 0; r < S::kRows; ++r) sum += all[r * S::kColumns + i];
+      a.partial[(std::int64_t{3} * blockIdx.x + q) * width + i] = sum;
+    }
+    __syncthreads();
+  }
+}
+
 /// r of type TR, all gradients of type TG.
 template <int LANES, class TR, class TG>
 __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
@@ -121,16 +166,7 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
   const int first = blockIdx.x * S::kRows, step = gridDim.x * S::kRows;
   const auto at = [&](int row) { return static_cast<std::int64_t>(row) * width + c; };
   const auto fetch = [&](int turn, int row) {
-    if (inside && row < rows) {
-      unsigned char* place = own + turn % kTurns * W::kBytes;
-      const std::int64_t i = at(row);
-      Piece<TR, S::kThreads>::fetch(place, static_cast<const TR*>(a.r.data) + i);
-      Piece<TG, S::kThreads>::fetch(place + W::kDy, static_cast<const TG*>(a.dy.data) + i);
-      if (a.incoming) {
-        Piece<TG, S::kThreads>::fetch(place + W::kIncoming,
-                                      static_cast<const TG*>(a.incoming.data) + i);
-      }
-    }
+    if (inside && row < rows) W::fetch(a, own + turn % kTurns * W::kBytes, at(row));
     __pipeline_commit();
   };
   const auto stats_of = [&](int row) {
@@ -157,17 +193,7 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
       if (a.incoming) dr = Piece<TG, S::kThreads>::read(place + W::kIncoming);
     }
     fetch(turn + kAhead, row + kAhead * step);
-    float2 sum{0, 0};  // of g and of g h
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      h.v[j] = (h.v[j] - stats.x) * stats.y;
-      sums[0].v[j] += g.v[j] * h.v[j];
-      sums[1].v[j] += g.v[j];
-      g.v[j] *= gain.v[j];
-      sum.x += g.v[j];
-      sum.y += g.v[j] * h.v[j];
-    }
-    sum = row_sum<LANES>(sum, between, turn);
+    const float2 sum = row_sum<LANES>(normalise(h, g, gain, stats, sums), between, turn);
     const float mean_g = a.rms ? 0 : sum.x * inverse_width, mean_gh = sum.y * inverse_width;
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
@@ -180,21 +206,7 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
     if (a.d_branch) put_pack(static_cast<TG*>(a.d_branch.data) + at(row), g, a.accumulate_branch);
     if (a.dx) put_pack(static_cast<TG*>(a.dx.data) + at(row), dr, a.accumulate_dx);
   }
-  // Over the rows the block had in hand, in their order.
-  float* all = reinterpret_cast<float*>(memory);
-  __syncthreads();
-#pragma unroll
-  for (int q = 0; q < 3; ++q) {
-    store<8>(all + in_hand * S::kColumns + c, sums[q]);
-    __syncthreads();
-    for (int i = threadIdx.x; i < width; i += S::kThreads) {
-      float sum = 0;
-#pragma unroll 4
-      for (int r = 0; r < S::kRows; ++r) sum += all[r * S::kColumns + i];
-      a.partial[(std::int64_t{3} * blockIdx.x + q) * width + i] = sum;
-    }
-    __syncthreads();
-  }
+  put_column_sums<LANES>(a, sums, reinterpret_cast<float*>(memory), in_hand, c, width);
 }
 
 /// One block a row; the row's share of the sums goes to partial[row].
@@ -231,7 +243,7 @@ __global__ void reduce_kernel(const float* partial, std::int64_t parts, int coun
                               std::int64_t width, NormSums sums) {
   __shared__ float shared[32][33];
   const int which = blockIdx.y;
-  float* target = sums.of[which].to;
+  float* target = sums.target[which];
   if (target == nullptr) return;
   const std::int64_t c = blockIdx.x * 32 + threadIdx.x;
   float sum = 0;
@@ -245,7 +257,7 @@ __global__ void reduce_kernel(const float* partial, std::int64_t parts, int coun
   __syncthreads();
   if (threadIdx.y != 0 || c >= width) return;
   for (int y = 1; y < 32; ++y) sum += shared[y][threadIdx.x];
-  target[c] = sums.of[which].accumulate ? target[c] + sum : sum;
+  target[c] = sums.accumulate[which] ? target[c] + sum : sum;
 }
 
 struct BackwardLaunch {
@@ -340,9 +352,9 @@ BackwardPlan plan_backward(const NormBackward& op, const Context& context) {
 
 BoundOp bind_backward(const NormBackward& op, const BackwardPlan& plan, const ColumnSums& branch,
                       const Context& context) {
-  const NormSums sums{{{context.floats(op.d_gain), op.d_gain_mode == GradMode::accumulate},
-                       {context.floats(op.d_bias), op.d_bias_mode == GradMode::accumulate},
-                       branch}};
+  const NormSums sums{{context.floats(op.d_gain), op.d_gain_mode == GradMode::accumulate},
+                      {context.floats(op.d_bias), op.d_bias_mode == GradMode::accumulate},
+                      branch};
   const auto partial = reduce_beside(sums, plan.blocks, plan.launch.sums, plan.args.width, context);
   return [=](cudaStream_t stream) {
     Backward args = plan.args;
@@ -367,8 +379,8 @@ std::shared_ptr<Scratch> reduce_beside(const NormSums& sums, std::int64_t parts,
   const auto partial = context.between();
   partial->reserve(parts * count * width * 4);
   SideWork reduction{.between = partial};
-  for (const ColumnSums& each : sums.of) {
-    if (each.to != nullptr) reduction.touched.writes.push_back(bytes_at(each.to, width * 4));
+  for (float* target : sums.target) {
+    if (target != nullptr) reduction.touched.writes.push_back(bytes_at(target, width * 4));
   }
   reduction.run = [=](cudaStream_t stream) {
     reduce_sums(static_cast<const float*>(partial->data()), parts, count, width, sums, stream);

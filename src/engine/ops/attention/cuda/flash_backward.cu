@@ -88,42 +88,81 @@ __device__ __forceinline__ void row_deltas(float (&delta)[MT][2], const Left& dy
   }
 }
 
+/// store_rows() with one factor for all rows.
+template <int KP, int MT>
+__device__ __forceinline__ void store_scaled(const float (&c)[MT][KP / 8][4], float scale,
+                                             std::uint32_t rows, bf16* to, std::int64_t stride,
+                                             int rows_left, int head_size, int lane) {
+  float factor[MT][2];
+#pragma unroll
+  for (int mt = 0; mt < MT; ++mt) factor[mt][0] = factor[mt][1] = scale;
+  store_rows<KP, MT>(c, factor, rows, to, stride, rows_left, head_size, lane);
+}
+
+/// lse2 of a warp's rows, left in memory with delta for the dkv kernel.
+template <int MT>
+__device__ __forceinline__ void leave_numbers(const FlashArgs& args, float (&lse2)[MT][2],
+                                              const float (&delta)[MT][2], int sequence, int row0,
+                                              int lane) {
+#pragma unroll
+  for (int mt = 0; mt < MT; ++mt) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int i = row0 + mt * 16 + half * 8 + (lane >> 2);
+      const std::int64_t at = static_cast<std::int64_t>(sequence) * args.context + i;
+      lse2[mt][half] = i < args.context ? args.stats[at] * kLog2E : 0;
+      if ((lane & 3) == 0 && i < args.context) {
+        args.lse2[at] = lse2[mt][half];
+        args.delta[at] = delta[mt][half];
+      }
+    }
+  }
+}
+
+/// ds = p (dp - delta) in the place of the scores, rows being queries.
+template <int MT, int N>
+__device__ __forceinline__ void make_slopes(float (&s)[MT][N][4], const float (&dp)[MT][N][4],
+                                            const float (&lse2)[MT][2], const float (&delta)[MT][2],
+                                            float scale_log2) {
+#pragma unroll
+  for (int mt = 0; mt < MT; ++mt) {
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float p = exp2_fast(fmaf(s[mt][n][i], scale_log2, -lse2[mt][i >> 1]));
+        s[mt][n][i] = p * (dp[mt][n][i] - delta[mt][i >> 1]);
+      }
+    }
+  }
+}
+
 template <class Tiles>
 __global__ void __launch_bounds__(Tiles::kThreads, Tiles::kBlocks) dq_kernel(const FlashArgs args) {
   constexpr int KP = Tiles::KP, BQ = Tiles::kRows, BK = Tiles::kStep, MT = Tiles::MT;
   extern __shared__ __align__(1024) unsigned char memory[];
   const std::uint32_t q_tile = shared_address(memory);
-  const std::uint32_t dy_tile = q_tile + Tiles::kRowBytes;
-  const std::uint32_t k_tiles = dy_tile + Tiles::kRowBytes;
-  const std::uint32_t v_tiles = k_tiles + 2 * Tiles::kStepBytes;
+  const std::uint32_t dy_tile = q_tile + Tiles::kRowBytes, tiles = dy_tile + Tiles::kRowBytes;
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 
   const BlockPlace place(args, args.heads);
   const int h = place.head, g = h / (args.heads / args.key_heads);
   const int q0 = (args.tiles - 1 - place.tile) * BQ;  // the longest rows first
   const std::int64_t first_row = place.first_row;
-  const bf16* k = args.k + first_row * args.qk_stride + g * args.head_size;
-  const bf16* v = args.v + first_row * args.v_stride + g * args.head_size;
+  const KeyBuffers<KP, BK, Tiles::kThreads> buffers{
+      args.k + first_row * args.qk_stride + g * args.head_size,
+      args.v + first_row * args.v_stride + g * args.head_size, tiles,
+      tiles + 2 * Tiles::kStepBytes};
   const std::int64_t y_at = (first_row + q0) * args.y_stride + h * args.head_size;
 
   const int first = max(0, q0 - args.below) / BK;
   const int end = (min(args.context, q0 + BQ + args.above) + BK - 1) / BK;
-  const auto load_keys = [&](int tile) {
-    const int buffer = tile & 1, key0 = tile * BK;
-    load_tile<KP, BK, Tiles::kThreads>(k_tiles + buffer * Tiles::kStepBytes,
-                                       k + key0 * args.qk_stride, args.qk_stride,
-                                       args.context - key0, args.head_size);
-    load_tile<KP, BK, Tiles::kThreads>(v_tiles + buffer * Tiles::kStepBytes,
-                                       v + key0 * args.v_stride, args.v_stride, args.context - key0,
-                                       args.head_size);
-  };
-
   load_tile<KP, BQ, Tiles::kThreads>(
       q_tile, args.q + (first_row + q0) * args.qk_stride + h * args.head_size, args.qk_stride,
       args.context - q0, args.head_size);
   load_tile<KP, BQ, Tiles::kThreads>(dy_tile, args.dy + y_at, args.y_stride, args.context - q0,
                                      args.head_size);
-  if (first < end) load_keys(first);
+  if (first < end) buffers.load(args, first);
   cp_async_commit();
 
   const std::uint32_t warp_bytes = warp * 16 * MT * KP * 2;
@@ -137,83 +176,44 @@ __global__ void __launch_bounds__(Tiles::kThreads, Tiles::kBlocks) dq_kernel(con
   dy.load(dy_tile + warp_bytes, lane);
   row_deltas<KP, MT>(delta, dy, args.y_in + y_at + (row0 - q0) * args.y_stride, args.y_stride,
                      args.context - row0, args.head_size, lane);
-#pragma unroll
-  for (int mt = 0; mt < MT; ++mt) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int i = row0 + mt * 16 + half * 8 + (lane >> 2);
-      const std::int64_t at = static_cast<std::int64_t>(place.sequence) * args.context + i;
-      lse2[mt][half] = i < args.context ? args.stats[at] * kLog2E : 0;
-      if ((lane & 3) == 0 && i < args.context) {
-        args.lse2[at] = lse2[mt][half];
-        args.delta[at] = delta[mt][half];
-      }
-    }
-  }
-
+  leave_numbers(args, lse2, delta, place.sequence, row0, lane);
   for (int tile = first; tile < end; ++tile) {
     if (tile > first) {
       cp_async_wait_all();
       __syncthreads();  // this tile has arrived and the other buffer is free
     }
-    if (tile + 1 < end) load_keys(tile + 1);
+    if (tile + 1 < end) buffers.load(args, tile + 1);
     cp_async_commit();
     const int key0 = tile * BK, key1 = key0 + BK - 1;
     if (key0 > row1 + args.above || key1 < row0 - args.below) continue;
-    const std::uint32_t k_tile = k_tiles + (tile & 1) * Tiles::kStepBytes;
     float s[MT][BK / 8][4], dp[MT][BK / 8][4];
-    multiply_transposed<KP, MT, BK>(s, q, k_tile, lane);
+    multiply_transposed<KP, MT, BK>(s, q, buffers.keys(tile), lane);
     const bool whole =
         key1 <= row0 + args.above && key0 >= row1 - args.below && key1 < args.context;
     if (!whole) mask_band(s, row0, key0, args.below, args.above, args.context, lane);
-    multiply_transposed<KP, MT, BK>(dp, dy, v_tiles + (tile & 1) * Tiles::kStepBytes, lane);
-#pragma unroll
-    for (int mt = 0; mt < MT; ++mt) {
-#pragma unroll
-      for (int n = 0; n < BK / 8; ++n) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float p = exp2_fast(fmaf(s[mt][n][i], args.scale_log2, -lse2[mt][i >> 1]));
-          s[mt][n][i] = p * (dp[mt][n][i] - delta[mt][i >> 1]);
-        }
-      }
-    }
-    multiply_add<KP, MT, BK>(dq, s, k_tile, lane);
+    multiply_transposed<KP, MT, BK>(dp, dy, buffers.values(tile), lane);
+    make_slopes(s, dp, lse2, delta, args.scale_log2);
+    multiply_add<KP, MT, BK>(dq, s, buffers.keys(tile), lane);
   }
 
   const BlockPlace here(args, args.heads);
-  float factor[MT][2];
-#pragma unroll
-  for (int mt = 0; mt < MT; ++mt) factor[mt][0] = factor[mt][1] = args.scale;
   bf16* to = args.dq + (here.first_row + row0) * args.d_stride + here.head * args.head_size;
-  store_rows<KP, MT>(dq, factor, q_tile + warp_bytes, to, args.d_stride, args.context - row0,
-                     args.head_size, lane);
+  store_scaled<KP, MT>(dq, args.scale, q_tile + warp_bytes, to, args.d_stride, args.context - row0,
+                       args.head_size, lane);
 }
 
+/// The queries of a group of heads that a block of keys walks over, two tiles in flight: with dy,
+/// and lse2 and delta of their rows.
 template <class Tiles>
-__global__ void __launch_bounds__(Tiles::kThreads, Tiles::kBlocks)
-    dkv_kernel(const FlashArgs args) {
-  constexpr int KP = Tiles::KP, BN = Tiles::kRows, BM = Tiles::kStep, MT = Tiles::MT;
-  extern __shared__ __align__(1024) unsigned char memory[];
-  const std::uint32_t k_tile = shared_address(memory);
-  const std::uint32_t v_tile = k_tile + Tiles::kRowBytes;
-  const std::uint32_t q_tiles = v_tile + Tiles::kRowBytes;
-  const std::uint32_t dy_tiles = q_tiles + 2 * Tiles::kStepBytes;
-  const std::uint32_t numbers = dy_tiles + 2 * Tiles::kStepBytes;
-  const float* row_numbers = reinterpret_cast<const float*>(memory + Tiles::kBytes);
-  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+struct QueryBuffers {
+  static constexpr int KP = Tiles::KP, BM = Tiles::kStep;
+  std::int64_t first_row;  // of the sequence
+  int b, first_head;
+  std::uint32_t q_tiles, dy_tiles, numbers;
 
-  const BlockPlace place(args, args.key_heads);
-  const int group = args.heads / args.key_heads, g = place.head;
-  const int k0 = place.tile * BN;  // under a causal mask the longest columns come first already
-  const std::int64_t first_row = place.first_row;
-
-  const int first = max(0, k0 - args.above) / BM;
-  const int end = (min(args.context, k0 + BN + args.below) + BM - 1) / BM;
-  const int per_head = max(0, end - first);
-  const auto load_queries = [&](int step, int head, int tile) {
-    const int buffer = step & 1, i0 = tile * BM, h = g * group + head;
-    const int left = args.context - i0;
+  /// Rows beyond T get zeros everywhere: p = 1, but dy = ds = 0.
+  __device__ __forceinline__ void load(const FlashArgs& args, int step, int head, int tile) const {
+    const int buffer = step & 1, i0 = tile * BM, h = first_head + head, left = args.context - i0;
     load_tile<KP, BM, Tiles::kThreads>(
         q_tiles + buffer * Tiles::kStepBytes,
         args.q + (first_row + i0) * args.qk_stride + h * args.head_size, args.qk_stride, left,
@@ -222,36 +222,115 @@ __global__ void __launch_bounds__(Tiles::kThreads, Tiles::kBlocks)
         dy_tiles + buffer * Tiles::kStepBytes,
         args.dy + (first_row + i0) * args.y_stride + h * args.head_size, args.y_stride, left,
         args.head_size);
-    // Rows beyond T get zeros everywhere: p = 1, but dy = ds = 0.
-    const std::int64_t at =
-        (static_cast<std::int64_t>(place.b) * args.heads + h) * args.context + i0;
+    const std::int64_t at = (static_cast<std::int64_t>(b) * args.heads + h) * args.context + i0;
     for (int i = threadIdx.x; i < 2 * BM; i += Tiles::kThreads) {
       const int row = i % BM;
       const float* from = (i < BM ? args.lse2 : args.delta) + at;
       cp_async_4(numbers + (buffer * 2 * BM + i) * 4, row < left ? from + row : from, row < left);
     }
-  };
+  }
+};
 
+/// Weights in the place of the scores, columns being queries.
+template <int MT, int N>
+__device__ __forceinline__ void make_weights(float (&p)[MT][N][4], const float* lse2,
+                                             float scale_log2) {
+#pragma unroll
+  for (int n = 0; n < N; ++n) {
+    const float2 log_sum = *reinterpret_cast<const float2*>(lse2 + n * 8);
+#pragma unroll
+    for (int mt = 0; mt < MT; ++mt) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float base = (i & 1) ? log_sum.y : log_sum.x;
+        p[mt][n][i] = exp2_fast(fmaf(p[mt][n][i], scale_log2, -base));
+      }
+    }
+  }
+}
+
+/// ds = p (dp - delta) in the place of dp, columns being queries.
+template <int MT, int N>
+__device__ __forceinline__ void make_slopes(float (&ds)[MT][N][4], const float (&p)[MT][N][4],
+                                            const float* deltas) {
+#pragma unroll
+  for (int n = 0; n < N; ++n) {
+    const float2 delta = *reinterpret_cast<const float2*>(deltas + n * 8);
+#pragma unroll
+    for (int mt = 0; mt < MT; ++mt) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        ds[mt][n][i] = p[mt][n][i] * (ds[mt][n][i] - ((i & 1) ? delta.y : delta.x));
+      }
+    }
+  }
+}
+
+/// A warp's rows of keys at work.
+template <class Tiles>
+struct KeyRows {
+  static constexpr int KP = Tiles::KP, BM = Tiles::kStep, MT = Tiles::MT;
+  typename Tiles::Left k, v;
+  float dk[MT][KP / 8][4], dv[MT][KP / 8][4];
+
+  /// Adds what the queries of a tile give; `numbers` are this lane's lse2 and delta.
+  __device__ __forceinline__ void take(const FlashArgs& args, std::uint32_t q_tile,
+                                       std::uint32_t dy_tile, const float* numbers, int row0,
+                                       int i0, int lane) {
+    const int row1 = row0 + 16 * MT - 1, i1 = i0 + BM - 1;
+    float p[MT][BM / 8][4], ds[MT][BM / 8][4];
+    multiply_transposed<KP, MT, BM>(p, k, q_tile, lane);
+    const bool whole = i1 <= row0 + args.below && i0 >= row1 - args.above;
+    if (!whole) mask_band(p, row0, i0, args.above, args.below, args.context, lane);
+    make_weights(p, numbers, args.scale_log2);
+    multiply_add<KP, MT, BM>(dv, p, dy_tile, lane);
+    multiply_transposed<KP, MT, BM>(ds, v, dy_tile, lane);
+    make_slopes(ds, p, numbers + BM);
+    multiply_add<KP, MT, BM>(dk, ds, q_tile, lane);
+  }
+};
+
+template <class Tiles>
+__global__ void __launch_bounds__(Tiles::kThreads, Tiles::kBlocks)
+    dkv_kernel(const FlashArgs args) {
+  constexpr int KP = Tiles::KP, BN = Tiles::kRows, BM = Tiles::kStep, MT = Tiles::MT;
+  extern __shared__ __align__(1024) unsigned char memory[];
+  const std::uint32_t k_tile = shared_address(memory);
+  const std::uint32_t v_tile = k_tile + Tiles::kRowBytes, tiles = v_tile + Tiles::kRowBytes;
+  const float* row_numbers = reinterpret_cast<const float*>(memory + Tiles::kBytes);
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+
+  const BlockPlace place(args, args.key_heads);
+  const int group = args.heads / args.key_heads, g = place.head;
+  const int k0 = place.tile * BN;  // under a causal mask the longest columns come first already
+  const std::int64_t first_row = place.first_row;
+  const QueryBuffers<Tiles> buffers{first_row,
+                                    place.b,
+                                    g * group,
+                                    tiles,
+                                    tiles + 2 * Tiles::kStepBytes,
+                                    tiles + 4 * Tiles::kStepBytes};
+  const int first = max(0, k0 - args.above) / BM;
+  const int end = (min(args.context, k0 + BN + args.below) + BM - 1) / BM;
   load_tile<KP, BN, Tiles::kThreads>(
       k_tile, args.k + (first_row + k0) * args.qk_stride + g * args.head_size, args.qk_stride,
       args.context - k0, args.head_size);
   load_tile<KP, BN, Tiles::kThreads>(v_tile,
                                      args.v + (first_row + k0) * args.v_stride + g * args.head_size,
                                      args.v_stride, args.context - k0, args.head_size);
-  const int steps = per_head * group;
-  if (steps > 0) load_queries(0, 0, first);
+  const int steps = max(0, end - first) * group;
+  if (steps > 0) buffers.load(args, 0, 0, first);
   cp_async_commit();
 
   const std::uint32_t warp_bytes = warp * 16 * MT * KP * 2;
   const int row0 = k0 + warp * 16 * MT, row1 = row0 + 16 * MT - 1;
-  typename Tiles::Left k, v;
-  float dk[MT][KP / 8][4], dv[MT][KP / 8][4];
-  clear(dk);
-  clear(dv);
+  KeyRows<Tiles> rows;
+  clear(rows.dk);
+  clear(rows.dv);
   cp_async_wait_all();
   __syncthreads();
-  k.load(k_tile + warp_bytes, lane);
-  v.load(v_tile + warp_bytes, lane);
+  rows.k.load(k_tile + warp_bytes, lane);
+  rows.v.load(v_tile + warp_bytes, lane);
   int head = 0, tile = first;
   for (int step = 0; step < steps; ++step) {
     if (step > 0) {
@@ -263,57 +342,21 @@ __global__ void __launch_bounds__(Tiles::kThreads, Tiles::kBlocks)
       tile = first;
       ++head;
     }
-    if (step + 1 < steps) load_queries(step + 1, head, tile);
+    if (step + 1 < steps) buffers.load(args, step + 1, head, tile);
     cp_async_commit();
     if (i0 > row1 + args.below || i1 < row0 - args.above) continue;
-    const std::uint32_t q_tile = q_tiles + (step & 1) * Tiles::kStepBytes;
-    const std::uint32_t dy_tile = dy_tiles + (step & 1) * Tiles::kStepBytes;
-    const float* lse2 = row_numbers + (step & 1) * 2 * BM + (lane & 3) * 2;
-    float p[MT][BM / 8][4], ds[MT][BM / 8][4];
-    multiply_transposed<KP, MT, BM>(p, k, q_tile, lane);
-    const bool whole = i1 <= row0 + args.below && i0 >= row1 - args.above;
-    if (!whole) mask_band(p, row0, i0, args.above, args.below, args.context, lane);
-#pragma unroll
-    for (int n = 0; n < BM / 8; ++n) {
-      const float2 log_sum = *reinterpret_cast<const float2*>(lse2 + n * 8);
-#pragma unroll
-      for (int mt = 0; mt < MT; ++mt) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const float base = (i & 1) ? log_sum.y : log_sum.x;
-          p[mt][n][i] = exp2_fast(fmaf(p[mt][n][i], args.scale_log2, -base));
-        }
-      }
-    }
-    multiply_add<KP, MT, BM>(dv, p, dy_tile, lane);
-    multiply_transposed<KP, MT, BM>(ds, v, dy_tile, lane);
-#pragma unroll
-    for (int n = 0; n < BM / 8; ++n) {
-      const float2 delta = *reinterpret_cast<const float2*>(lse2 + BM + n * 8);
-#pragma unroll
-      for (int mt = 0; mt < MT; ++mt) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          ds[mt][n][i] = p[mt][n][i] * (ds[mt][n][i] - ((i & 1) ? delta.y : delta.x));
-        }
-      }
-    }
-    multiply_add<KP, MT, BM>(dk, ds, q_tile, lane);
+    rows.take(args, buffers.q_tiles + (step & 1) * Tiles::kStepBytes,
+              buffers.dy_tiles + (step & 1) * Tiles::kStepBytes,
+              row_numbers + (step & 1) * 2 * BM + (lane & 3) * 2, row0, i0, lane);
   }
 
   const BlockPlace here(args, args.key_heads);
-  float one[MT][2], scale[MT][2];
-#pragma unroll
-  for (int mt = 0; mt < MT; ++mt) {
-    one[mt][0] = one[mt][1] = 1;
-    scale[mt][0] = scale[mt][1] = args.scale;
-  }
   const std::int64_t at = (here.first_row + row0) * args.d_stride + here.head * args.head_size;
   const int left = args.context - row0;
-  store_rows<KP, MT>(dk, scale, k_tile + warp_bytes, args.dk + at, args.d_stride, left,
-                     args.head_size, lane);
-  store_rows<KP, MT>(dv, one, v_tile + warp_bytes, args.dv + at, args.d_stride, left,
-                     args.head_size, lane);
+  store_scaled<KP, MT>(rows.dk, args.scale, k_tile + warp_bytes, args.dk + at, args.d_stride, left,
+                       args.head_size, lane);
+  store_scaled<KP, MT>(rows.dv, 1, v_tile + warp_bytes, args.dv + at, args.d_stride, left,
+                       args.head_size, lane);
 }
 
 void check_launch() {

@@ -95,6 +95,24 @@ struct RunningRows {
       }
     }
   }
+
+  /// The factors that make o the result, and stats.
+  __device__ __forceinline__ void finish(const FlashArgs& args, float (&factor)[MT][2],
+                                         int sequence, int row0, int lane) const {
+#pragma unroll
+    for (int mt = 0; mt < MT; ++mt) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float total = quad_sum(sum[mt][half]);
+        factor[mt][half] = total > 0 ? 1 / total : 0;
+        const int i = row0 + mt * 16 + half * 8 + (lane >> 2);
+        if ((lane & 3) == 0 && i < args.context) {
+          args.stats[static_cast<std::int64_t>(sequence) * args.context + i] =
+              total > 0 ? fmaf(top[mt][half], args.scale, logf(total)) : 0;
+        }
+      }
+    }
+  }
 };
 
 template <class Tiles>
@@ -102,30 +120,22 @@ __global__ void __launch_bounds__(Tiles::kThreads, Tiles::kBlocks)
     forward_kernel(const FlashArgs args) {
   constexpr int KP = Tiles::KP, BQ = Tiles::BQ, BK = Tiles::BK, MT = Tiles::MT;
   extern __shared__ __align__(1024) unsigned char memory[];
-  const std::uint32_t q_tile = shared_address(memory);
-  const std::uint32_t k_tiles = q_tile + Tiles::kQBytes;
-  const std::uint32_t v_tiles = k_tiles + 2 * Tiles::kKBytes;
+  const std::uint32_t q_tile = shared_address(memory), tiles = q_tile + Tiles::kQBytes;
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
 
   const BlockPlace place(args, args.heads);
   const int g = place.head / (args.heads / args.key_heads);
   const int q0 = (args.tiles - 1 - place.tile) * BQ;  // the longest rows first
   const bf16* q = args.q + (place.first_row + q0) * args.qk_stride + place.head * args.head_size;
-  const bf16* k = args.k + place.first_row * args.qk_stride + g * args.head_size;
-  const bf16* v = args.v + place.first_row * args.v_stride + g * args.head_size;
+  const KeyBuffers<KP, BK, Tiles::kThreads> buffers{
+      args.k + place.first_row * args.qk_stride + g * args.head_size,
+      args.v + place.first_row * args.v_stride + g * args.head_size, tiles,
+      tiles + 2 * Tiles::kKBytes};
 
   const int first = max(0, q0 - args.below) / BK;
   const int end = (min(args.context, q0 + BQ + args.above) + BK - 1) / BK;
-  const auto load_keys = [&](int tile) {
-    const int buffer = tile & 1, key0 = tile * BK;
-    load_tile<KP, BK, Tiles::kThreads>(k_tiles + buffer * Tiles::kKBytes, k + key0 * args.qk_stride,
-                                       args.qk_stride, args.context - key0, args.head_size);
-    load_tile<KP, BK, Tiles::kThreads>(v_tiles + buffer * Tiles::kKBytes, v + key0 * args.v_stride,
-                                       args.v_stride, args.context - key0, args.head_size);
-  };
-
   load_tile<KP, BQ, Tiles::kThreads>(q_tile, q, args.qk_stride, args.context - q0, args.head_size);
-  if (first < end) load_keys(first);
+  if (first < end) buffers.load(args, first);
   cp_async_commit();
 
   const std::uint32_t own_rows = q_tile + warp * 16 * MT * KP * 2;
@@ -141,34 +151,22 @@ __global__ void __launch_bounds__(Tiles::kThreads, Tiles::kBlocks)
       cp_async_wait_all();
       __syncthreads();  // this tile has arrived and the other buffer is free
     }
-    if (tile + 1 < end) load_keys(tile + 1);
+    if (tile + 1 < end) buffers.load(args, tile + 1);
     cp_async_commit();
     const int key0 = tile * BK, key1 = key0 + BK - 1;
     if (key0 > row1 + args.above || key1 < row0 - args.below) continue;
     float s[MT][BK / 8][4];
-    multiply_transposed<KP, MT, BK>(s, left, k_tiles + (tile & 1) * Tiles::kKBytes, lane);
+    multiply_transposed<KP, MT, BK>(s, left, buffers.keys(tile), lane);
     const bool whole =
         key1 <= row0 + args.above && key0 >= row1 - args.below && key1 < args.context;
     if (!whole) mask_scores<MT, BK>(s, args, row0, key0, lane);
     rows.template take<BK>(s, args.scale_log2);
-    multiply_add<KP, MT, BK>(rows.o, s, v_tiles + (tile & 1) * Tiles::kKBytes, lane);
+    multiply_add<KP, MT, BK>(rows.o, s, buffers.values(tile), lane);
   }
 
   const BlockPlace here(args, args.heads);
   float factor[MT][2];
-#pragma unroll
-  for (int mt = 0; mt < MT; ++mt) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const float sum = quad_sum(rows.sum[mt][half]);
-      factor[mt][half] = sum > 0 ? 1 / sum : 0;
-      const int i = row0 + mt * 16 + half * 8 + (lane >> 2);
-      if ((lane & 3) == 0 && i < args.context) {
-        args.stats[static_cast<std::int64_t>(here.sequence) * args.context + i] =
-            sum > 0 ? fmaf(rows.top[mt][half], args.scale, logf(sum)) : 0;
-      }
-    }
-  }
+  rows.finish(args, factor, here.sequence, row0, lane);
   bf16* y = args.y + (here.first_row + row0) * args.y_stride + here.head * args.head_size;
   store_rows<KP, MT>(rows.o, factor, own_rows, y, args.y_stride, args.context - row0,
                      args.head_size, lane);

@@ -27,6 +27,28 @@ __device__ __forceinline__ void load_tile(std::uint32_t to, const bf16* from, st
   }
 }
 
+/// The keys and values that a block walks over, two tiles in flight: tile t lies in buffer t & 1.
+template <int KP, int ROWS, int THREADS>
+struct KeyBuffers {
+  static constexpr int kBytes = ROWS * KP * 2;  // of one buffer
+  const bf16 *k, *v;                            // of the head
+  std::uint32_t k_tiles, v_tiles;
+
+  __device__ __forceinline__ void load(const FlashArgs& args, int tile) const {
+    const int buffer = tile & 1, key0 = tile * ROWS;
+    load_tile<KP, ROWS, THREADS>(k_tiles + buffer * kBytes, k + key0 * args.qk_stride,
+                                 args.qk_stride, args.context - key0, args.head_size);
+    load_tile<KP, ROWS, THREADS>(v_tiles + buffer * kBytes, v + key0 * args.v_stride, args.v_stride,
+                                 args.context - key0, args.head_size);
+  }
+  __device__ __forceinline__ std::uint32_t keys(int tile) const {
+    return k_tiles + (tile & 1) * kBytes;
+  }
+  __device__ __forceinline__ std::uint32_t values(int tile) const {
+    return v_tiles + (tile & 1) * kBytes;
+  }
+};
+
 /// The a operand of all k-steps of 16 MT rows, kept in registers.
 template <int KP, int MT>
 struct OperandA {

@@ -99,6 +99,32 @@ __device__ float row_sum(float x) {
   return x;
 }
 
+/// Scores of a row to weights: for a softmax relative to the new maximum, what was summed before
+/// (`sum` and the row of `out`) shrinking with it.
+template <int R, int C>
+__device__ void weigh_row(const GenericArgs& args, float (&s)[R], float& top, float& sum,
+                          float (&out)[C], int query, int key0) {
+  float best = top;
+  if (args.kind == AttentionKind::softmax) {
+    for (int c = 0; c < R; ++c) {
+      s[c] = args.allows(query, key0 + 16 * c) ? s[c] * args.scale : -INFINITY;
+      best = fmaxf(best, s[c]);
+    }
+    best = row_max(best);
+    const float base = best == -INFINITY ? 0 : best;
+    const float shrink = expf(top - base);
+    top = best;
+    sum *= shrink;
+#pragma unroll
+    for (int c = 0; c < C; ++c) out[c] *= shrink;
+#pragma unroll
+    for (int c = 0; c < R; ++c) s[c] = expf(s[c] - base);
+  } else {
+    const float factor = args.kind == AttentionKind::none ? args.scale : 1;
+    for (int c = 0; c < R; ++c) s[c] = args.allows(query, key0 + 16 * c) ? s[c] * factor : 0;
+  }
+}
+
 template <int TS, int KMAX, class Value>
 __global__ void __launch_bounds__(256) generic_forward_kernel(const GenericArgs args) {
   constexpr int R = TS / 16, C = KMAX / 16, kStride = Tile<TS, KMAX>::kStride;
@@ -126,28 +152,7 @@ __global__ void __launch_bounds__(256) generic_forward_kernel(const GenericArgs 
     dots<R, kStride>(s, q, k, args.head_size, ty, tx);
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-      float best = top[r];
-      if (args.kind == AttentionKind::softmax) {
-        for (int c = 0; c < R; ++c) {
-          s[r][c] =
-              args.allows(q0 + ty + 16 * r, k0 + tx + 16 * c) ? s[r][c] * args.scale : -INFINITY;
-          best = fmaxf(best, s[r][c]);
-        }
-        best = row_max(best);
-        const float base = best == -INFINITY ? 0 : best;
-        const float shrink = expf(top[r] - base);
-        top[r] = best;
-        sum[r] *= shrink;
-#pragma unroll
-        for (int c = 0; c < C; ++c) out[r][c] *= shrink;
-#pragma unroll
-        for (int c = 0; c < R; ++c) s[r][c] = expf(s[r][c] - base);
-      } else {
-        const float factor = args.kind == AttentionKind::none ? args.scale : 1;
-        for (int c = 0; c < R; ++c) {
-          s[r][c] = args.allows(q0 + ty + 16 * r, k0 + tx + 16 * c) ? s[r][c] * factor : 0;
-        }
-      }
+      weigh_row(args, s[r], top[r], sum[r], out[r], q0 + ty + 16 * r, k0 + tx);
 #pragma unroll
       for (int c = 0; c < R; ++c) {
         sum[r] += s[r][c];
@@ -267,6 +272,26 @@ __global__ void __launch_bounds__(256) generic_dq_kernel(const GenericArgs args)
   }
 }
 
+/// Weights and slopes of a thread's scores, rows being keys, into tiles of TS + 1 columns.
+template <int TS, int R>
+__device__ void weigh_keys(const GenericArgs& args, const float (&s)[R][R], const float (&dp)[R][R],
+                           std::int64_t numbers, int query0, int key0, float* weights,
+                           float* slopes) {
+#pragma unroll
+  for (int c = 0; c < R; ++c) {
+    const int i = query0 + 16 * c;
+    const float stat = args.stats[numbers + min(i, args.context - 1)];
+    const float delta = args.delta[numbers + min(i, args.context - 1)];
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+      float a, ds;
+      weigh(args, args.allows(i, key0 + 16 * r), s[r][c], dp[r][c], stat, delta, a, ds);
+      weights[16 * r * (TS + 1) + 16 * c] = a;
+      slopes[16 * r * (TS + 1) + 16 * c] = ds;
+    }
+  }
+}
+
 template <int TS, int KMAX, class Value>
 __global__ void __launch_bounds__(256) generic_dkv_kernel(const GenericArgs args) {
   constexpr int R = TS / 16, C = KMAX / 16, kStride = Tile<TS, KMAX>::kStride;
@@ -302,19 +327,8 @@ __global__ void __launch_bounds__(256) generic_dkv_kernel(const GenericArgs args
       float s[R][R], dp[R][R];
       dots<R, kStride>(s, k, q, args.head_size, ty, tx);
       dots<R, kStride>(dp, v, dy, args.head_size, ty, tx);
-#pragma unroll
-      for (int c = 0; c < R; ++c) {
-        const int i = i0 + tx + 16 * c;
-        const float stat = args.stats[numbers + min(i, args.context - 1)];
-        const float delta = args.delta[numbers + min(i, args.context - 1)];
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-          float a, ds;
-          weigh(args, args.allows(i, k0 + ty + 16 * r), s[r][c], dp[r][c], stat, delta, a, ds);
-          weights[(ty + 16 * r) * (TS + 1) + tx + 16 * c] = a;
-          slopes[(ty + 16 * r) * (TS + 1) + tx + 16 * c] = ds;
-        }
-      }
+      weigh_keys<TS>(args, s, dp, numbers, i0 + tx, k0 + ty, weights + ty * (TS + 1) + tx,
+                     slopes + ty * (TS + 1) + tx);
       __syncwarp();
       add_rows<TS, C, kStride>(dv, weights, dy, ty, tx);
       add_rows<TS, C, kStride>(dk, slopes, q, ty, tx);

@@ -105,6 +105,94 @@ __device__ __forceinline__ void begin_dq(float (&dq)[KP / 8][4], std::uint32_t s
   }
 }
 
+/// Where a step finds its tiles in shared memory: addresses, and (`_at`) units of 16 bytes as
+/// descriptors want them.
+template <int KP>
+struct Places {
+  using M = Memory<KP>;
+  static constexpr std::uint32_t kSecond = kHalf * KP * 2 / 16;  // half of a tile
+  std::uint32_t keys_at, k_rows, v_rows, q_at, dy_at, own_slopes;
+  std::uint32_t keys, q, dy, ds, ds_rows;
+
+  __device__ __forceinline__ Places(std::uint32_t base, std::uint32_t buffer,
+                                    std::uint32_t key_buffer, int group, int warp, int lane) {
+    keys = base + key_buffer * 2 * M::kTileBytes;
+    keys_at = base / 16 + key_buffer * (2 * M::kTileBytes / 16);
+    k_rows = keys_at + group * (kHalf * KP * 2 / 16);
+    v_rows = k_rows + M::kTileBytes / 16;
+    q_at = base / 16 + M::kQueries / 16 + buffer * (2 * M::kTileBytes / 16);
+    dy_at = q_at + M::kTileBytes / 16;
+    own_slopes = base / 16 + M::kSlopes / 16 + group * (M::kSlopeHalf / 16);
+    q = base + M::kQueries + buffer * 2 * M::kTileBytes;
+    dy = q + M::kTileBytes;
+    ds = base + M::kSlopes + buffer * 2 * M::kSlopeHalf;
+    ds_rows = ds + warp * 16 * 128 + a_offset<64>(lane);
+  }
+};
+
+/// One thread: barriers, and the first keys and queries.
+template <int KP>
+__device__ __forceinline__ void send_for_first(const BackwardMaps& maps, const FlashArgs& args,
+                                               const Walk& first, std::uint32_t base) {
+  using M = Memory<KP>;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) mbarrier_init(base + M::kBarriers + 8 * i, 1);
+  fence_mbarrier_init();
+  load_keys<KP>(maps, first, base, base + M::kBarriers + 16);
+  load_queries<KP>(maps, args, first, base + M::kQueries, base + M::kNumbers, base + M::kBarriers);
+}
+
+/// One thread: the queries of the next step, and its keys if they are new.
+template <int KP>
+__device__ __forceinline__ void send_for_next(const BackwardMaps& maps, const FlashArgs& args,
+                                              const Walk& next, std::uint32_t base, bool new_keys,
+                                              std::uint32_t key_buffer, std::uint32_t buffer) {
+  using M = Memory<KP>;
+  if (new_keys) {
+    load_keys<KP>(maps, next, base + (key_buffer ^ 1) * 2 * M::kTileBytes,
+                  base + M::kBarriers + 16 + 8 * (key_buffer ^ 1));
+  }
+  load_queries<KP>(maps, args, next, base + M::kQueries + (buffer ^ 1) * 2 * M::kTileBytes,
+                   base + M::kNumbers + (buffer ^ 1) * 8 * kTile,
+                   base + M::kBarriers + 8 * (buffer ^ 1));
+}
+
+/// Whether the queries from i0 on all see a warp's 16 keys from row0 on, and whether any does.
+struct Sight {
+  bool whole, any;
+  __device__ __forceinline__ Sight(const FlashArgs& args, int row0, int i0) {
+    whole = i0 + kHalf - 1 <= row0 + args.below && i0 >= row0 + 15 - args.above &&
+            row0 + 15 < args.context;
+    any = row0 <= i0 + kHalf - 1 + args.above && row0 + 15 >= i0 - args.below;
+  }
+};
+
+/// The last queries of a block of keys: their dq, and dk and dv on their way out through tiles that
+/// no one reads any more.
+template <int KP>
+__device__ __forceinline__ void finish_keys(const BackwardMaps& maps, const FlashArgs& args,
+                                            const Walk& here, const Places<KP>& at,
+                                            const float (&dk)[KP / 8][4],
+                                            const float (&dv)[KP / 8][4], Columns<KP>& columns,
+                                            std::uint32_t buffer, std::uint32_t own_sums, int row0,
+                                            int warp, int lane) {
+  using M = Memory<KP>;
+  fence_proxy_async_shared();
+  __syncthreads();  // ds^T is whole
+  float dq_last[KP / 8][4];
+  begin_dq<KP>(dq_last, at.own_slopes + buffer * (2 * M::kSlopeHalf / 16), at.keys_at);
+  wgmma_commit_group();
+  fetch_sums<KP, 0>(args, here, own_sums, warp, lane);
+  send_sums<KP>(dk, args.scale, at.q + warp * 16 * KP * 2, maps.dk, here.key_head, row0, here.b,
+                lane);
+  send_sums<KP>(dv, 1, at.keys + M::kTileBytes + warp * 16 * KP * 2, maps.dv, here.key_head, row0,
+                here.b, lane);
+  wgmma_wait_group<0>();
+  pin(dq_last);
+  store_dq<KP, 2>(dq_last, maps, args, here, own_sums, columns, warp, lane);
+  tma_store_wait_read<1>();  // of dk and dv
+}
+
 template <int KP>
 __global__ void __launch_bounds__(kThreads, 1)
     hopper_backward_kernel(const __grid_constant__ BackwardMaps maps, const FlashArgs args) {
@@ -122,13 +210,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   next.enter(args, blockIdx.x);
   next.tile = next.first_tile(args);
   int last_head = 0, last_tile = 0;  // of the step before
-  if (threadIdx.x == 0) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) mbarrier_init(base + M::kBarriers + 8 * i, 1);
-    fence_mbarrier_init();
-    load_keys<KP>(maps, next, base, base + M::kBarriers + 16);
-    load_queries<KP>(maps, args, next, base + M::kQueries, base + M::kNumbers, base + M::kBarriers);
-  }
+  if (threadIdx.x == 0) send_for_first<KP>(maps, args, next, base);
   load_fresh<KP>(args, next, base + M::kNumbers, base + M::kSlopes + warp * M::kFresh);
   cp_async_commit();
   bool new_keys = true;
@@ -137,19 +219,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const Walk here = next;
     const bool pending = !new_keys;  // the dq GEMM of the tile before
     const std::uint32_t buffer = step & 1;
-    const std::uint32_t keys = base + key_buffer * 2 * M::kTileBytes;
-    // In units of 16 bytes, as descriptors want them.
-    const std::uint32_t keys_at = base / 16 + key_buffer * (2 * M::kTileBytes / 16);
-    const std::uint32_t k_rows = keys_at + group * (kHalf * KP * 2 / 16);
-    const std::uint32_t v_rows = k_rows + M::kTileBytes / 16;
-    const std::uint32_t q_at = base / 16 + M::kQueries / 16 + buffer * (2 * M::kTileBytes / 16);
-    const std::uint32_t dy_at = q_at + M::kTileBytes / 16;
-    const std::uint32_t own_slopes = base / 16 + M::kSlopes / 16 + group * (M::kSlopeHalf / 16);
-    constexpr std::uint32_t kSecond = kHalf * KP * 2 / 16;  // half of a tile
-    const std::uint32_t q = base + M::kQueries + buffer * 2 * M::kTileBytes;
-    const std::uint32_t dy = q + M::kTileBytes;
-    const std::uint32_t ds = base + M::kSlopes + buffer * 2 * M::kSlopeHalf;
-    const std::uint32_t ds_rows = ds + warp * 16 * 128 + a_offset<64>(lane);
+    const Places<KP> at(base, buffer, key_buffer, group, warp, lane);
     float* all_numbers = reinterpret_cast<float*>(memory + M::kNumbers) + buffer * 2 * kTile;
     const float* numbers = all_numbers + (lane & 3) * 2;
     const int row0 = here.keys * kTile + warp * 16;
@@ -163,12 +233,12 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     // Of the two halves: new registers at every step.
     float s[2][8][4], dp[2][8][4], dq[KP / 8][4];
-    begin_scores<KP>(s[0], k_rows, q_at);
+    begin_scores<KP>(s[0], at.k_rows, at.q_at);
     wgmma_commit_group();
-    begin_scores<KP>(dp[0], v_rows, dy_at);
+    begin_scores<KP>(dp[0], at.v_rows, at.dy_at);
     wgmma_commit_group();
     if (pending) {
-      begin_dq<KP>(dq, own_slopes + (buffer ^ 1) * (2 * M::kSlopeHalf / 16), keys_at);
+      begin_dq<KP>(dq, at.own_slopes + (buffer ^ 1) * (2 * M::kSlopeHalf / 16), at.keys_at);
     }
     wgmma_commit_group();
     Walk last = here;
@@ -177,20 +247,14 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (pending) fetch_sums<KP, 0>(args, last, own_sums, warp, lane);
     if (here.first_visit(args)) {
       __syncwarp();
-      measure<KP>(args, here, dy + warp * 16 * KP * 2, ds + warp * M::kFresh, all_numbers, columns,
-                  warp, lane);
+      measure<KP>(args, here, at.dy + warp * 16 * KP * 2, at.ds + warp * M::kFresh, all_numbers,
+                  columns, warp, lane);
       fence_proxy_async();  // TMA will read what it left
       __syncthreads();
     }
     new_keys = next.advance(args);
     if (threadIdx.x == 0 && next.inside(args)) {
-      if (new_keys) {
-        load_keys<KP>(maps, next, base + (key_buffer ^ 1) * 2 * M::kTileBytes,
-                      base + M::kBarriers + 16 + 8 * (key_buffer ^ 1));
-      }
-      load_queries<KP>(maps, args, next, base + M::kQueries + (buffer ^ 1) * 2 * M::kTileBytes,
-                       base + M::kNumbers + (buffer ^ 1) * 8 * kTile,
-                       base + M::kBarriers + 8 * (buffer ^ 1));
+      send_for_next<KP>(maps, args, next, base, new_keys, key_buffer, buffer);
     }
     std::uint32_t a[4][4], d[4][4];
 #pragma unroll
@@ -198,20 +262,17 @@ __global__ void __launch_bounds__(kThreads, 1)
       if (half == 0) wgmma_wait_group<2>();
       if (half == 1) wgmma_wait_group<1>();
       const int i0 = here.tile * kTile + half * kHalf;
-      const bool whole = i0 + kHalf - 1 <= row0 + args.below && i0 >= row0 + 15 - args.above &&
-                         row0 + 15 < args.context;
-      // Whether any of these queries sees any of this warp's keys.
-      const bool seen = row0 <= i0 + kHalf - 1 + args.above && row0 + 15 >= i0 - args.below;
+      const Sight sight(args, row0, i0);
       pin(s[half]);
-      if (seen) {
-        if (!whole) mask(s[half], args, row0, i0, lane);
+      if (sight.any) {
+        if (!sight.whole) mask(s[half], args, row0, i0, lane);
         weights(s[half], numbers + half * kHalf, args.scale_log2);
 #pragma unroll
         for (int kk = 0; kk < 4; ++kk) pack_columns(a[kk], s[half], kk);
       } else {
         clear(a);
       }
-      begin_sums<KP>(dv, a, dy_at + half * kSecond, pending || half > 0);
+      begin_sums<KP>(dv, a, at.dy_at + half * at.kSecond, pending || half > 0);
       wgmma_commit_group();
       wgmma_wait_group<1>();
       if (half == 0 && pending) {  // the dq GEMM is done as well: its registers are needed
@@ -219,24 +280,24 @@ __global__ void __launch_bounds__(kThreads, 1)
         store_dq<KP, 0>(dq, maps, args, last, own_sums, columns, warp, lane);
       }
       pin(dp[half]);
-      if (seen) {
+      if (sight.any) {
         slopes(dp[half], s[half], numbers + kTile + half * kHalf);
 #pragma unroll
         for (int kk = 0; kk < 4; ++kk) pack_columns(d[kk], dp[half], kk);
       } else {
         clear(d);
       }
-      begin_sums<KP>(dk, d, q_at + half * kSecond, pending || half > 0);
+      begin_sums<KP>(dk, d, at.q_at + half * at.kSecond, pending || half > 0);
       wgmma_commit_group();
       if (half == 0) {
-        begin_scores<KP>(s[1], k_rows, q_at + kSecond);
+        begin_scores<KP>(s[1], at.k_rows, at.q_at + at.kSecond);
         wgmma_commit_group();
-        begin_scores<KP>(dp[1], v_rows, dy_at + kSecond);
+        begin_scores<KP>(dp[1], at.v_rows, at.dy_at + at.kSecond);
         wgmma_commit_group();
       }
 #pragma unroll
       for (int kk = 0; kk < 4; ++kk) {
-        stmatrix_x4((ds_rows ^ (kk << 5)) + half * M::kSlopeHalf, d[kk]);
+        stmatrix_x4((at.ds_rows ^ (kk << 5)) + half * M::kSlopeHalf, d[kk]);
       }
       if (half == 1) continue;
       if (next.inside(args) && next.first_visit(args)) {
@@ -254,24 +315,10 @@ __global__ void __launch_bounds__(kThreads, 1)
     last_tile = here.tile;
     if (!new_keys) continue;
 
-    fence_proxy_async_shared();
-    __syncthreads();  // ds^T is whole
-    float dq_last[KP / 8][4];
-    begin_dq<KP>(dq_last, own_slopes + buffer * (2 * M::kSlopeHalf / 16), keys_at);
-    wgmma_commit_group();
-    fetch_sums<KP, 0>(args, here, own_sums, warp, lane);
-    // Through tiles that no one reads any more.
-    send_sums<KP>(dk, args.scale, q + warp * 16 * KP * 2, maps.dk, here.key_head, row0, here.b,
-                  lane);
-    send_sums<KP>(dv, 1, keys + M::kTileBytes + warp * 16 * KP * 2, maps.dv, here.key_head, row0,
-                  here.b, lane);
-    wgmma_wait_group<0>();
-    pin(dq_last);
-    store_dq<KP, 2>(dq_last, maps, args, here, own_sums, columns, warp, lane);
-    tma_store_wait_read<1>();  // of dk and dv
+    finish_keys<KP>(maps, args, here, at, dk, dv, columns, buffer, own_sums, row0, warp, lane);
     if (args.columns != nullptr && next.item != here.item) {
-      store_columns<KP>(args, here, columns, reinterpret_cast<float*>(memory + (dy - base)), warp,
-                        lane);
+      store_columns<KP>(args, here, columns, reinterpret_cast<float*>(memory + (at.dy - base)),
+                        warp, lane);
     }
     key_buffer ^= 1;
   }

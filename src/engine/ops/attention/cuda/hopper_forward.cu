@@ -227,6 +227,127 @@ struct Ring {
   }
 };
 
+/// The 64 queries of a warpgroup at work.
+template <class S>
+struct Worker {
+  int row0, lane;  // of this warp
+  Queries<S> q;
+  Rows rows;
+  float o[S::PANELS][S::PC / 8][4];
+  std::uint32_t p[S::BK / 16][4];  // weights of the tile taken last
+
+  /// Scores to weights; whether the references moved.
+  __device__ __forceinline__ bool weigh(const FlashArgs& args, float (&s)[S::PARTS][8][4],
+                                        int tile) {
+#pragma unroll
+    for (int part = 0; part < S::PARTS; ++part) pin(s[part]);
+    const int key0 = tile * S::BK, key1 = key0 + S::BK - 1;
+    const bool early = key0 < row0 + 15 - args.below;
+    if (early) {
+      mask<true>(s, args, row0, key0, lane);
+    } else if (key1 > row0 + args.above || key1 >= args.context) {
+      mask<false>(s, args, row0, key0, lane);
+    }
+    const bool moved = rows.look(s, args.scale_log2);
+    rows.weigh(s, args.scale_log2);
+    return moved;
+  }
+
+  /// Only while no wgmma runs: the compiler lets them overlap only then.
+  __device__ __forceinline__ void shrink_and_pack(const float (&s)[S::PARTS][8][4], bool moved) {
+    if (moved) {
+#pragma unroll
+      for (int panel = 0; panel < S::PANELS; ++panel) {
+#pragma unroll
+        for (int n = 0; n < S::PC / 8; ++n) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) o[panel][n][i] *= rows.shrink[i / 2];
+        }
+      }
+    }
+#pragma unroll
+    for (int kk = 0; kk < S::BK / 16; ++kk) pack_columns(p[kk], s[kk / 4], kk % 4);
+  }
+
+  __device__ __forceinline__ void end_sums() {
+    wgmma_wait_group<0>();
+#pragma unroll
+    for (int panel = 0; panel < S::PANELS; ++panel) pin(o[panel]);
+  }
+
+  __device__ __forceinline__ void take_first(const FlashArgs& args, const Ring<S>& ring, int tile) {
+    float s[S::PARTS][8][4];
+    ring.await(tile);
+    begin_scores<S>(s, q, ring.keys(tile));
+    wgmma_wait_group<0>();
+    weigh(args, s, tile);
+    shrink_and_pack(s, false);
+    if (!S::OVERLAP) begin_sums<S>(o, p, ring.values(tile));
+  }
+
+  __device__ __forceinline__ void take(const FlashArgs& args, const ForwardMaps& maps,
+                                       const Ring<S>& ring, int tile) {
+    float s[S::PARTS][8][4];  // new registers for every tile
+    ring.await(tile);
+    begin_scores<S>(s, q, ring.keys(tile));
+    bool moved;
+    if constexpr (S::OVERLAP) {
+      begin_sums<S>(o, p, ring.values(tile - 1));
+      wgmma_wait_group<1>();
+      moved = weigh(args, s, tile);
+      end_sums();
+      ring.release(tile - 1, maps, lane);
+    } else {
+      end_sums();
+      ring.release(tile - 1, maps, lane);
+      moved = weigh(args, s, tile);
+    }
+    shrink_and_pack(s, moved);
+    if (!S::OVERLAP) begin_sums<S>(o, p, ring.values(tile));
+  }
+
+  /// y and stats.
+  __device__ __forceinline__ void store(const FlashArgs& args) {
+    const BlockPlace here(args, args.heads);
+    float factor[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float sum = quad_sum(rows.sum[half]);
+      factor[half] = sum > 0 ? 1 / sum : 0;
+      const int i = row0 + half * 8 + (lane >> 2);
+      if ((lane & 3) == 0 && i < args.context) {
+        args.stats[static_cast<std::int64_t>(here.sequence) * args.context + i] =
+            sum > 0 ? fmaf(rows.top[half], args.scale, logf(sum)) : 0;
+      }
+    }
+    bf16* y = args.y + (here.first_row + row0) * args.y_stride + here.head * args.head_size;
+#pragma unroll
+    for (int panel = 0; panel < S::PANELS; ++panel) {
+      store_fragment(o[panel], factor[0], factor[1], y + panel * 64, args.y_stride,
+                     args.context - row0, args.head_size - panel * 64, lane);
+    }
+  }
+};
+
+/// One thread: barriers, the queries and the first keys.
+template <class S>
+__device__ __forceinline__ void send_for_first(const ForwardMaps& maps, const Ring<S>& ring,
+                                               const BlockPlace& place, int q0) {
+  const std::uint32_t barriers = ring.base + S::kBarriers;
+#pragma unroll
+  for (int i = 0; i <= S::STAGES; ++i) mbarrier_init(barriers + 8 * i, 1);
+  fence_mbarrier_init();
+  mbarrier_arrive_expect_tx(barriers, S::GROUPS * S::kQGroup);
+#pragma unroll
+  for (int i = 0; i < S::GROUPS * S::PANELS; ++i) {
+    tma_load_4d(ring.base + i * S::kQPanel, maps.q, i % S::PANELS * 64, place.head,
+                q0 + i / S::PANELS * 64, place.b, barriers);
+  }
+  for (int tile = ring.first; tile < min(ring.end, ring.first + S::STAGES); ++tile) {
+    ring.send_for(tile, maps);
+  }
+}
+
 template <class S>
 __global__ void __launch_bounds__(S::kThreads, S::BLOCKS)
     hopper_forward_kernel(const __grid_constant__ ForwardMaps maps, const FlashArgs args) {
@@ -240,130 +361,38 @@ __global__ void __launch_bounds__(S::kThreads, S::BLOCKS)
   const Reach block(args, q0, S::kRows, S::BK);
   const Ring<S> ring{base, place.head / (args.heads / args.key_heads), place.b, block.first,
                      block.end};
-  const std::uint32_t queries_here = base + S::kBarriers;
-  if (threadIdx.x == 0) {
-#pragma unroll
-    for (int i = 0; i <= S::STAGES; ++i) mbarrier_init(base + S::kBarriers + 8 * i, 1);
-    fence_mbarrier_init();
-    mbarrier_arrive_expect_tx(queries_here, S::GROUPS * S::kQGroup);
-#pragma unroll
-    for (int i = 0; i < S::GROUPS * S::PANELS; ++i) {
-      tma_load_4d(base + i * S::kQPanel, maps.q, i % S::PANELS * 64, place.head,
-                  q0 + i / S::PANELS * 64, place.b, queries_here);
-    }
-    for (int tile = ring.first; tile < min(ring.end, ring.first + S::STAGES); ++tile) {
-      ring.send_for(tile, maps);
-    }
-  }
+  if (threadIdx.x == 0) send_for_first(maps, ring, place, q0);
   if (threadIdx.x < S::STAGES) {
     asm volatile("st.shared.u32 [%0], 0;" ::"r"(base + S::kCounts + 4 * threadIdx.x) : "memory");
   }
   __syncthreads();
 
-  const int row0 = q0 + warp * 16;
   Reach own(args, q0 + group * 64, 64, S::BK);
   own.first = min(own.first, ring.end);
   own.end = min(own.end, ring.end);
-  float o[S::PANELS][S::PC / 8][4];
-  Rows rows;
+  Worker<S> worker;
+  worker.row0 = q0 + warp * 16;
+  worker.lane = lane;
 #pragma unroll
-  for (int panel = 0; panel < S::PANELS; ++panel) clear(o[panel]);
-  Queries<S> q;
-  mbarrier_wait_unrolled(queries_here, 0);
-  q.load(base + group * S::kQGroup, warp, lane);
+  for (int panel = 0; panel < S::PANELS; ++panel) clear(worker.o[panel]);
+  mbarrier_wait_unrolled(base + S::kBarriers, 0);
+  worker.q.load(base + group * S::kQGroup, warp, lane);
   for (int tile = ring.first; tile < own.first; ++tile) {
     ring.await(tile);
     ring.release(tile, maps, lane);
   }
-  std::uint32_t p[S::BK / 16][4];
-  const auto weigh = [&](float(&s)[S::PARTS][8][4], int tile) {
-#pragma unroll
-    for (int part = 0; part < S::PARTS; ++part) pin(s[part]);
-    const int key0 = tile * S::BK, key1 = key0 + S::BK - 1;
-    const bool early = key0 < row0 + 15 - args.below;
-    if (early) {
-      mask<true>(s, args, row0, key0, lane);
-    } else if (key1 > row0 + args.above || key1 >= args.context) {
-      mask<false>(s, args, row0, key0, lane);
-    }
-    const bool moved = rows.look(s, args.scale_log2);
-    rows.weigh(s, args.scale_log2);
-    return moved;
-  };
-  // Only while no wgmma runs: the compiler lets them overlap only then.
-  const auto shrink_and_pack = [&](const float(&s)[S::PARTS][8][4], bool moved) {
-    if (moved) {
-#pragma unroll
-      for (int panel = 0; panel < S::PANELS; ++panel) {
-#pragma unroll
-        for (int n = 0; n < S::PC / 8; ++n) {
-#pragma unroll
-          for (int i = 0; i < 4; ++i) o[panel][n][i] *= rows.shrink[i / 2];
-        }
-      }
-    }
-#pragma unroll
-    for (int kk = 0; kk < S::BK / 16; ++kk) pack_columns(p[kk], s[kk / 4], kk % 4);
-  };
-  const auto end_sums = [&] {
-    wgmma_wait_group<0>();
-#pragma unroll
-    for (int panel = 0; panel < S::PANELS; ++panel) pin(o[panel]);
-  };
-  if (own.first < own.end) {
-    float s[S::PARTS][8][4];
-    ring.await(own.first);
-    begin_scores<S>(s, q, ring.keys(own.first));
-    wgmma_wait_group<0>();
-    weigh(s, own.first);
-    shrink_and_pack(s, false);
-    if (!S::OVERLAP) begin_sums<S>(o, p, ring.values(own.first));
+  if (own.first < own.end) worker.take_first(args, ring, own.first);
+  for (int tile = own.first + 1; tile < own.end; ++tile) worker.take(args, maps, ring, tile);
+  if (S::OVERLAP && own.first < own.end) {
+    begin_sums<S>(worker.o, worker.p, ring.values(own.end - 1));
   }
-  for (int tile = own.first + 1; tile < own.end; ++tile) {
-    float s[S::PARTS][8][4];  // new registers for every tile
-    ring.await(tile);
-    begin_scores<S>(s, q, ring.keys(tile));
-    bool moved;
-    if constexpr (S::OVERLAP) {
-      begin_sums<S>(o, p, ring.values(tile - 1));
-      wgmma_wait_group<1>();
-      moved = weigh(s, tile);
-      end_sums();
-      ring.release(tile - 1, maps, lane);
-    } else {
-      end_sums();
-      ring.release(tile - 1, maps, lane);
-      moved = weigh(s, tile);
-    }
-    shrink_and_pack(s, moved);
-    if (!S::OVERLAP) begin_sums<S>(o, p, ring.values(tile));
-  }
-  if (S::OVERLAP && own.first < own.end) begin_sums<S>(o, p, ring.values(own.end - 1));
-  end_sums();
+  worker.end_sums();
   if (own.first < own.end) ring.release(own.end - 1, maps, lane);
   for (int tile = own.end; tile + S::STAGES < ring.end; ++tile) {
     ring.await(tile);
     ring.release(tile, maps, lane);
   }
-
-  const BlockPlace here(args, args.heads);
-  float factor[2];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const float sum = quad_sum(rows.sum[half]);
-    factor[half] = sum > 0 ? 1 / sum : 0;
-    const int i = row0 + half * 8 + (lane >> 2);
-    if ((lane & 3) == 0 && i < args.context) {
-      args.stats[static_cast<std::int64_t>(here.sequence) * args.context + i] =
-          sum > 0 ? fmaf(rows.top[half], args.scale, logf(sum)) : 0;
-    }
-  }
-  bf16* y = args.y + (here.first_row + row0) * args.y_stride + here.head * args.head_size;
-#pragma unroll
-  for (int panel = 0; panel < S::PANELS; ++panel) {
-    store_fragment(o[panel], factor[0], factor[1], y + panel * 64, args.y_stride,
-                   args.context - row0, args.head_size - panel * 64, lane);
-  }
+  worker.store(args);
 }
 
 template <class S>
