@@ -1,6 +1,19 @@
 # Sets FATHOM_CUDA: whether the CUDA module is built. It is where nvcc is found, unless told
 # otherwise; a build without it says so in one line and is complete but for `--device cuda`.
-set(FATHOM_CUDA_ARCHITECTURES "90a-real;90-virtual" CACHE STRING
+#
+# By default the module serves compute capability 8.0 and later: with a GPU in this machine it is
+# compiled for that alone; without one for 8.x (sm_80) and 9.0 (sm_90a) in machine code, and as PTX
+# that the driver translates on 10.0, 12.0 and later. Kernels that only Hopper has are always sm_90a.
+find_program(NVIDIA_SMI nvidia-smi)
+set(fathom_cuda_default "80;90a-real")
+if(NVIDIA_SMI)
+  execute_process(COMMAND ${NVIDIA_SMI} -L OUTPUT_VARIABLE fathom_gpus RESULT_VARIABLE fathom_no_gpu
+    ERROR_QUIET)
+  if(fathom_no_gpu EQUAL 0 AND fathom_gpus MATCHES "GPU 0")
+    set(fathom_cuda_default native)
+  endif()
+endif()
+set(FATHOM_CUDA_ARCHITECTURES ${fathom_cuda_default} CACHE STRING
   "GPU architectures of the CUDA module, as CMake writes them")
 option(FATHOM_WITHOUT_CUDA "Leave the CUDA module out even where nvcc is" OFF)
 

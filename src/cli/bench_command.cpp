@@ -8,11 +8,12 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "core/counts.h"
+#include "cli/plan_listing.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "engine/cpu/peak.h"
+#include "engine/peak.h"
 #include "terminal/table.h"
 #include "train/step_benchmark.h"
 
@@ -31,7 +32,18 @@ struct Options {
     return {.kind = device == "cuda" ? engine::DeviceKind::cuda : engine::DeviceKind::cpu,
             .threads = threads};
   }
+  engine::DType type() const {
+    return precision == "bf16" ? engine::DType::bf16 : engine::DType::f32;
+  }
+  model::BuildOptions build_options() const {
+    model::BuildOptions build;
+    build.batch = batch;
+    build.precision = precision == "bf16" ? model::Precision::bf16 : model::Precision::f32;
+    return build;
+  }
   bool profile = false, json = false;
+  bool print_plan = false;
+  std::string offers;  // of which a plan is printed; "": those of the device
 };
 
 struct Row {
@@ -41,19 +53,8 @@ struct Row {
 
 /// What the machine was measured to do, for the floors of a step.
 struct Speeds {
-  double product_flops = 0, memory_bytes = 0;  // a second
+  double gemm_flops = 0, memory_bytes = 0;  // a second
 };
-
-double measure_products(const Options& options) {
-  const auto dtype = options.precision == "bf16" ? engine::DType::bf16 : engine::DType::f32;
-  return options.device == "cuda" ? engine::cuda_module().measure_product_flops(0, dtype)
-                                  : engine::measure_product_flops(options.threads, dtype);
-}
-
-double measure_memory(const Options& options) {
-  return options.device == "cuda" ? engine::cuda_module().measure_memory_bandwidth(0)
-                                  : engine::measure_memory_bandwidth(options.threads);
-}
 
 model::ModelSpec parse_shape(const std::string& text, const Options& options) {
   const auto parts = split(text, 'x');
@@ -69,6 +70,15 @@ model::ModelSpec parse_shape(const std::string& text, const Options& options) {
   spec.context = options.context;
   spec.vocab = options.vocab;
   return spec;
+}
+
+std::vector<model::ModelSpec> parse_shapes(const Options& options) {
+  std::vector<model::ModelSpec> specs;
+  for (const std::string& shape : split(options.shapes, ',')) {
+    specs.push_back(parse_shape(shape, options));
+    model::validate(specs.back());
+  }
+  return specs;
 }
 
 std::string place_name(const Options& options) {
@@ -92,25 +102,24 @@ void print_table(Session& session, const Options& options, const std::vector<Row
                {"first step", Align::right}});
   for (const Row& row : rows) {
     const train::StepTiming& t = row.timing;
-    table.add_row({fmt::format("{} x {}", row.spec.layers, row.spec.width),
-                   format_whole(t.parameters), format_seconds(t.best_seconds),
-                   fmt::format("{:.0f}", tokens / t.best_seconds),
-                   fmt::format("{:.0f}", tokens / t.median_seconds),
-                   fmt::format("{:.1f}", t.flops / t.best_seconds / 1e9),
-                   fmt::format("{:.0f} %", 100 * t.flops / t.best_seconds / speeds.product_flops),
-                   format_seconds(t.flops / speeds.product_flops),
-                   format_seconds(t.bytes / speeds.memory_bytes),
-                   format_bytes(as_double(t.memory_bytes)), format_seconds(t.first_seconds)});
+    table.add_row(
+        {fmt::format("{} x {}", row.spec.layers, row.spec.width), format_whole(t.parameters),
+         format_seconds(t.best_seconds), fmt::format("{:.0f}", tokens / t.best_seconds),
+         fmt::format("{:.0f}", tokens / t.median_seconds),
+         fmt::format("{:.1f}", t.flops / t.best_seconds / 1e9),
+         fmt::format("{:.0f} %", 100 * t.flops / t.best_seconds / speeds.gemm_flops),
+         format_seconds(t.flops / speeds.gemm_flops), format_seconds(t.bytes / speeds.memory_bytes),
+         format_bytes(as_double(t.memory_bytes)), format_seconds(t.first_seconds)});
   }
   session.out << session.terminal.plain(
-                     fmt::format("{}  {}, {}, batch {} x {}, vocabulary {}; products reach "
+                     fmt::format("{}  {}, {}, batch {} x {}, vocabulary {}; GEMMs reach "
                                  "{:.0f} GFLOP/s, memory {}/s\n\n",
                                  session.terminal.accent("fathom bench train"), options.precision,
                                  place_name(options), options.batch, options.context, options.vocab,
-                                 speeds.product_flops / 1e9, format_bytes(speeds.memory_bytes)))
+                                 speeds.gemm_flops / 1e9, format_bytes(speeds.memory_bytes)))
               << table.render(session.terminal)
-              << "\n  floors: the step's products at the speed of products; every op's operands "
-                 "and results once\n  at the speed of memory (ops that were fused move less)\n";
+              << "\n  floors: the step's GEMMs at the speed of GEMMs; every op's operands and "
+                 "results once\n  at the speed of memory\n";
   if (!options.profile) return;
   for (const Row& row : rows) {
     Table ops({{"op of one step (' backward)"}, {"time", Align::right}, {"share", Align::right}});
@@ -140,7 +149,7 @@ void print_rows(Session& session, const Options& options, const std::vector<Row>
   document["batch"] = options.batch;
   document["context"] = options.context;
   document["vocab"] = options.vocab;
-  document["product_flops_per_second"] = speeds.product_flops;
+  document["product_flops_per_second"] = speeds.gemm_flops;
   document["memory_bytes_per_second"] = speeds.memory_bytes;
   document["peak_memory_bytes"] = peak_memory;
   document["shapes"] = Json::array();
@@ -148,46 +157,55 @@ void print_rows(Session& session, const Options& options, const std::vector<Row>
     const train::StepTiming& t = row.timing;
     Json ops = Json::object();
     for (const auto& [name, seconds] : t.seconds_by_op) ops[name] = seconds;
-    document["shapes"].push_back(
-        {{"layers", row.spec.layers},
-         {"width", row.spec.width},
-         {"heads", row.spec.heads},
-         {"parameters", t.parameters},
-         {"steps", t.steps},
-         {"best_seconds", t.best_seconds},
-         {"median_seconds", t.median_seconds},
-         {"first_seconds", t.first_seconds},
-         {"tokens_per_second_best", tokens / t.best_seconds},
-         {"tokens_per_second_median", tokens / t.median_seconds},
-         {"flops", t.flops},
-         {"nominal_flops", t.nominal_flops},
-         {"share_of_peak", t.flops / t.best_seconds / speeds.product_flops},
-         {"flop_floor_seconds", t.flops / speeds.product_flops},
-         {"bytes", t.bytes},
-         {"byte_floor_seconds", t.bytes / speeds.memory_bytes},
-         {"memory_bytes", t.memory_bytes},
-         {"seconds_by_op", ops}});
+    document["shapes"].push_back({{"layers", row.spec.layers},
+                                  {"width", row.spec.width},
+                                  {"heads", row.spec.heads},
+                                  {"parameters", t.parameters},
+                                  {"steps", t.steps},
+                                  {"best_seconds", t.best_seconds},
+                                  {"median_seconds", t.median_seconds},
+                                  {"first_seconds", t.first_seconds},
+                                  {"tokens_per_second_best", tokens / t.best_seconds},
+                                  {"tokens_per_second_median", tokens / t.median_seconds},
+                                  {"flops", t.flops},
+                                  {"nominal_flops", t.nominal_flops},
+                                  {"share_of_peak", t.flops / t.best_seconds / speeds.gemm_flops},
+                                  {"flop_floor_seconds", t.flops / speeds.gemm_flops},
+                                  {"bytes", t.bytes},
+                                  {"byte_floor_seconds", t.bytes / speeds.memory_bytes},
+                                  {"memory_bytes", t.memory_bytes},
+                                  {"seconds_by_op", ops}});
   }
   print_json(session, document);
 }
 
-void run_bench(const Options& options, Session& session) {
-  const bool half = options.precision == "bf16";
-  std::vector<model::ModelSpec> specs;
-  for (const std::string& shape : split(options.shapes, ',')) {
-    specs.push_back(parse_shape(shape, options));
-    model::validate(specs.back());
+void print_plan(const Options& options, Session& session) {
+  model::BuildOptions build = options.build_options();
+  if (options.offers.empty()) {
+    build.target = engine::target_of(options.place());
+  } else {
+    build.target.offers = engine::find_offers(options.offers);
   }
-  Speeds speeds{.product_flops = measure_products(options)};
+  std::vector<std::unique_ptr<const model::Transformer>> models;
+  for (const model::ModelSpec& spec : parse_shapes(options)) {
+    models.push_back(model::build_transformer(spec, build));
+  }
+  print_plans(session, models, options.json);
+}
+
+void run_bench(const Options& options, Session& session) {
+  if (options.print_plan) return print_plan(options, session);
+  if (!options.offers.empty()) throw ConfigError("--offers is for --print-plan");
+  const std::vector<model::ModelSpec> specs = parse_shapes(options);
+  Speeds speeds{.gemm_flops = measure_gemm_flops(options.place(), options.type())};
   std::vector<Row> rows;
   for (const model::ModelSpec& spec : specs) {
-    model::BuildOptions build;
-    build.batch = options.batch;
-    build.precision = half ? model::Precision::bf16 : model::Precision::f32;
-    rows.push_back({spec, train::time_steps(spec, build, options.place(), options.seconds)});
+    rows.push_back(
+        {spec, train::time_steps(spec, options.build_options(), options.place(), options.seconds)});
   }
   const double peak_memory = peak_memory_bytes();
-  speeds.memory_bytes = measure_memory(options);  // last: it takes more memory than small models do
+  // Last: it takes more memory than small models do.
+  speeds.memory_bytes = measure_memory_bandwidth(options.place());
   if (options.json) {
     print_rows(session, options, rows, speeds, peak_memory);
   } else {
@@ -200,15 +218,9 @@ struct PackOptions : Options {
 };
 
 void run_pack(const PackOptions& options, Session& session) {
-  std::vector<model::ModelSpec> specs;
-  for (const std::string& shape : split(options.shapes, ',')) {
-    specs.push_back(parse_shape(shape, options));
-    model::validate(specs.back());
-  }
-  model::BuildOptions build;
-  build.batch = options.batch;
-  build.precision = options.precision == "bf16" ? model::Precision::bf16 : model::Precision::f32;
-  const train::PackTiming timing = train::time_pack(specs, build, options.place(), options.steps);
+  const std::vector<model::ModelSpec> specs = parse_shapes(options);
+  const train::PackTiming timing =
+      train::time_pack(specs, options.build_options(), options.place(), options.steps);
   double alone = 0;
   for (const double seconds : timing.alone_seconds) alone += seconds;
   const double gain = alone / timing.together_seconds;
@@ -280,16 +292,24 @@ void add_bench_command(CommandTree& tree) {
       bench, "train",
       {"Time training steps",
        "Times whole training steps (forward, backward, clipping, AdamW) of GPT-style models on "
-       "random tokens. FLOP/s count the products a causal model needs, not the masked half.",
+       "random tokens. FLOP/s count the GEMMs a causal model needs, not the masked half.",
        {{"bench train", "six shapes, f32, all cores"},
         {"bench train --shapes 2x64 --profile", "which ops take the time"},
         {"bench train --precision bf16 --threads 1 --json", "one core, for a script"},
-        {"bench train --device cuda --precision bf16 --batch 64 --context 1024", "one GPU"}}},
+        {"bench train --device cuda --precision bf16 --batch 64 --context 1024", "one GPU"},
+        {"bench train --shapes 6x128 --precision bf16 --print-plan --offers hopper",
+         "the ops of a step on an H200, fused ones included; needs no GPU"}}},
       [options](Session& session) { run_bench(*options, session); });
   add_shape_options(tree, command, *options);
   command.add_option("--seconds", options->seconds, "Time for each shape (default 8)")
       ->check(Range{0.0, 3600.0});
   command.add_flag("--profile", options->profile, "Show the time of each kind of op");
+  command.add_flag("--print-plan", options->print_plan,
+                   "Print the ops of a step, with operands, lane, FLOPs and bytes; time nothing");
+  tree.restrict(command.add_option("--offers", options->offers,
+                                   "With --print-plan: the fused ops of this kind of device "
+                                   "(default: of the device itself)"),
+                engine::offer_names());
 
   auto pack = std::make_shared<PackOptions>();
   pack->threads = 1;

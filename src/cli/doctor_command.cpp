@@ -12,8 +12,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "engine/cpu/cpu_features.h"
-#include "engine/cpu/peak.h"
-#include "engine/device.h"
+#include "engine/peak.h"
 #include "terminal/table.h"
 
 namespace fathom {
@@ -31,12 +30,12 @@ struct Findings {
 void examine_gpu(Findings& found) {
   using namespace engine;
   try {
-    const CudaModule& cuda = cuda_module();
-    const CudaDevice device = cuda.describe(0);
+    constexpr Device kGpu{.kind = DeviceKind::cuda};
+    const CudaDevice device = cuda_module().describe(kGpu.index);
     found.gpu = fmt::format("{}, {}", device.name, format_bytes(as_double(device.total_bytes)));
-    found.gpu_bf16 = cuda.measure_product_flops(0, DType::bf16);
-    found.gpu_f32 = cuda.measure_product_flops(0, DType::f32);
-    found.gpu_bandwidth = cuda.measure_memory_bandwidth(0);
+    found.gpu_bf16 = measure_gemm_flops(kGpu, DType::bf16);
+    found.gpu_f32 = measure_gemm_flops(kGpu, DType::f32);
+    found.gpu_bandwidth = measure_memory_bandwidth(kGpu);
   } catch (const DeviceError& error) {
     found.gpu = error.what();
   }
@@ -47,16 +46,16 @@ Findings examine() {
   Findings found{};
   found.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   found.kernels = name_of(best_isa());
-  found.bf16 = has_bf16_products();
+  found.bf16 = has_bf16_gemms();
   const dnnl_version_t* version = dnnl_version();
   found.dnnl = fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
-  found.f32_one = measure_product_flops(1, DType::f32);
-  found.f32_all = measure_product_flops(found.cores, DType::f32);
+  found.f32_one = measure_gemm_flops({.threads = 1}, DType::f32);
+  found.f32_all = measure_gemm_flops({.threads = found.cores}, DType::f32);
   if (found.bf16) {
-    found.bf16_one = measure_product_flops(1, DType::bf16);
-    found.bf16_all = measure_product_flops(found.cores, DType::bf16);
+    found.bf16_one = measure_gemm_flops({.threads = 1}, DType::bf16);
+    found.bf16_all = measure_gemm_flops({.threads = found.cores}, DType::bf16);
   }
-  found.bandwidth = measure_memory_bandwidth(found.cores);
+  found.bandwidth = measure_memory_bandwidth({.threads = found.cores});
   examine_gpu(found);
   return found;
 }

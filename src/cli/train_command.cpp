@@ -9,7 +9,7 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "engine/cpu/peak.h"
+#include "engine/peak.h"
 #include "terminal/progress.h"
 #include "terminal/table.h"
 #include "train/coordinate_check.h"
@@ -117,8 +117,8 @@ void run_train(const Options& options, Session& session) {
                       ? std::filesystem::path("runs") / train::run_id(spec, tokens.hash())
                       : std::filesystem::path(options.out);
   const bool half = spec.precision == model::Precision::bf16;
-  const double peak = engine::measure_product_flops(
-      static_cast<int>(spec.threads), half ? engine::DType::bf16 : engine::DType::f32);
+  const double peak =
+      engine::measure_gemm_flops(spec.place(), half ? engine::DType::bf16 : engine::DType::f32);
   ProgressLine line(session.err, is_live_error_stream(session.err));
   run.on_step = [&](const train::RunProgress& p) {
     line.update(fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  {:.0f} % of peak  {} left",

@@ -50,7 +50,7 @@ Loaded load() {
   return loaded;
 }
 
-std::string product_cache() {
+std::string gemm_cache() {
   if (const char* folder = std::getenv("XDG_CACHE_HOME")) {
     return (fs::path(folder) / "fathom" / "cuda_products.txt").string();
   }
@@ -60,10 +60,9 @@ std::string product_cache() {
   return "";
 }
 
-/// FATHOM_CUDA_LANES=1 keeps all work of a step in one line, to see what the second is worth.
-int lanes() {
-  const char* wanted = std::getenv("FATHOM_CUDA_LANES");
-  return wanted == nullptr ? CudaOptions{}.lanes : std::max(1, std::atoi(wanted));
+int number_in_environment(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
 }
 
 }  // namespace
@@ -88,12 +87,40 @@ const CudaModule& cuda_module() {
   return *module;
 }
 
+CudaOptions cuda_options(int device) {
+  CudaOptions options;
+  options.device = device;
+  options.gemm_cache = gemm_cache();
+  options.lanes = std::max(1, number_in_environment("FATHOM_CUDA_LANES", options.lanes));
+  options.generic = number_in_environment("FATHOM_CUDA_GENERIC", 0) != 0;
+  return options;
+}
+
+PlanTarget cuda_target(const CudaOptions& options) {
+  const CudaModule& module = cuda_module();
+  const CudaDevice device = module.describe(options.device);
+  PlanTarget target;
+  if (device.capability != kHopper || options.generic) {
+    target.offers = generic_gpu_offers();
+    return target;
+  }
+  target.offers = hopper_offers(device.multiprocessors);
+  target.measure = [&module, options](const std::vector<LinearNormShape>& shapes) {
+    return module.measure_fusions(shapes, options);
+  };
+  return target;
+}
+
+PlanTarget target_of(const Device& device) {
+  if (device.kind == DeviceKind::cpu) return {};
+  return cuda_target(cuda_options(device.index));
+}
+
 std::unique_ptr<Executor> make_executor(const StepPlan& plan, const Device& device) {
   if (device.kind == DeviceKind::cpu) {
     return std::make_unique<CpuExecutor>(plan, CpuOptions{.threads = device.threads});
   }
-  return cuda_module().make_executor(
-      plan, {.device = device.index, .product_cache = product_cache(), .lanes = lanes()});
+  return cuda_module().make_executor(plan, cuda_options(device.index));
 }
 
 }  // namespace fathom::engine

@@ -22,6 +22,9 @@ struct Device {
   int index = 0;    // cuda
 };
 
+/// For whom to finish a plan that will run on this device. DeviceError when it is not there.
+PlanTarget target_of(const Device& device);
+
 /// `plan` must outlive the executor. DeviceError when the device is not there.
 std::unique_ptr<Executor> make_executor(const StepPlan& plan, const Device& device);
 
@@ -32,5 +35,12 @@ const CudaModule* find_cuda_module(std::string* why);
 
 /// Whether cuda_module() would succeed.
 bool find_cuda_device();
+
+/// Options as the user's environment sets them: a cache file in the cache folder;
+/// FATHOM_CUDA_LANES=1 for no work side by side, FATHOM_CUDA_GENERIC=1 for a GPU of compute
+/// capability 9.0 to use the kernels of all others.
+CudaOptions cuda_options(int device = 0);
+/// The same two steps with options of one's own.
+PlanTarget cuda_target(const CudaOptions& options);
 
 }  // namespace fathom::engine

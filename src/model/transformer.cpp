@@ -33,7 +33,7 @@ class Builder {
     // The pre-norm stream stays in f32: a deep model adds many small branches to it, and bf16
     // would round most of each away. A normalised (post-norm) stream has no such sum.
     stream_ = spec_.norm == NormPlace::pre ? DType::f32 : compute_;
-    narrow_ = model.options.gpu && compute_ == DType::bf16;
+    keeps_slopes_ = model.options.target.offers.byte_slopes && compute_ == DType::bf16;
     rows_ = model.rows();
   }
 
@@ -195,7 +195,7 @@ class Builder {
     if (spec_.activation != FeedForward::identity) {
       const TensorId y = plan_.activation(name + " activation", compute_, rows_, width);
       const ActivationKind kind = activation_kind(spec_.activation);
-      const TensorId slopes = narrow_ && !gated
+      const TensorId slopes = keeps_slopes_ && !gated
                                   ? plan_.activation(name + " slopes", DType::u8, rows_, width)
                                   : TensorId{};
       plan_.append(Activation{u, y, kind, slopes});
@@ -236,7 +236,7 @@ class Builder {
   const ModelSpec& spec_;
   StepPlan& plan_;
   DType compute_, stream_;
-  bool narrow_;  // the adjoint of an activation keeps its slope in a byte
+  bool keeps_slopes_;  // of activations, in bytes, for the backward
   std::int64_t rows_;
   TensorId x_, branch_, table_;
   std::uint32_t dropout_stream_ = 0;
@@ -278,14 +278,15 @@ std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
   auto model = std::make_unique<Transformer>();
   model->spec = spec;
   model->options = options;
-  model->plan.set_options({.narrow_gradients = options.gpu && options.precision == Precision::bf16,
-                           .slack = options.gpu});
+  if (options.target.offers.narrow_gradients && options.precision == Precision::bf16) {
+    model->plan.narrow_gradients();
+  }
   Builder(*model).build();
   if (options.purpose == Purpose::training) {
     model->plan.set_adamw(static_cast<float>(options.optimiser.beta1),
                           static_cast<float>(options.optimiser.beta2), adamw_groups(*model));
   }
-  model->plan.finish();
+  model->plan.finish(options.target);
   return model;
 }
 

@@ -43,7 +43,7 @@ struct BuildOptions {
   Purpose purpose = Purpose::training;
   OptimiserSettings optimiser;
   std::uint32_t dropout_seed = 0;
-  bool gpu = false;  // a plan for a GPU: room for work side by side, narrower types in bf16
+  engine::PlanTarget target;      // the device the plan is for (engine/device.h)
   bool keep_activations = false;  // for coordinate checks: streams and logits stay readable
 };
 

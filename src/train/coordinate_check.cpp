@@ -57,6 +57,7 @@ CoordinateRow measure(const RunSpec& spec, std::int64_t steps) {
   options.precision = spec.precision;
   options.optimiser = spec.optimiser;
   options.keep_activations = true;
+  options.target = engine::target_of(spec.place());
   const auto model = model::build_transformer(spec.model, options);
   const auto owned = engine::make_executor(model->plan, spec.place());
   engine::Executor& executor = *owned;

@@ -18,14 +18,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// In the order of the variant in engine/op.h.
-constexpr const char* kOpNames[] = {
-    "embed",      "positions",   "linear",    "activation", "norm",       "residual",
-    "attention",  "dropout",     "head loss", "logits",     "embed'",     "positions'",
-    "linear'",    "activation'", "norm'",     "residual'",  "attention'", "dropout'",
-    "head loss'", "grad norm",   "adamw",     "copies"};
-static_assert(std::size(kOpNames) == std::variant_size_v<Op>);
-
 void write_random_tokens(const model::Transformer& model, Executor& executor) {
   const RandomStream random(1, 0);
   std::vector<std::int32_t> ids(as_size(model.rows()));
@@ -39,7 +31,7 @@ void write_random_tokens(const model::Transformer& model, Executor& executor) {
 }
 
 model::BuildOptions placed(model::BuildOptions options, const Device& device) {
-  options.gpu = device.kind == DeviceKind::cuda;
+  options.target = target_of(device);
   return options;
 }
 
@@ -99,7 +91,7 @@ StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& o
   timing.memory_bytes = executor.bytes();
   for (const Program program : {Program::train, Program::update}) {
     executor.run_timed(program, scalars, [&](std::size_t op, double op_seconds) {
-      timing.seconds_by_op[kOpNames[model->plan.program(program)[op].index()]] += op_seconds;
+      timing.seconds_by_op[op_name(model->plan.program(program)[op])] += op_seconds;
     });
   }
   return timing;

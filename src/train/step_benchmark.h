@@ -16,7 +16,7 @@ struct StepTiming {
   double best_seconds = 0, median_seconds = 0;  // forward, backward and update
   double first_seconds = 0;                     // plan, memory, primitives and the first step
   double flops = 0;                             // of a step, masked scores not counted
-  double bytes = 0;                             // of a step whose ops were all apart
+  double bytes = 0;                             // of a step, operands and results once
   double nominal_flops = 0;  // 6 N tokens + 12 L D T tokens, the usual count with full attention
   std::int64_t memory_bytes = 0;
   std::map<std::string, double> seconds_by_op;  // one step, profiled

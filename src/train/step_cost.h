@@ -5,11 +5,11 @@
 
 namespace fathom::train {
 
-/// FLOPs of a step's products, forward and backward; scores that the mask hides are not counted.
+/// FLOPs of a step's GEMMs, forward and backward (engine/plan/op_cost.h).
 double training_flops(const engine::StepPlan& plan);
 
-/// Bytes of a step and its update if every op reads its operands and writes its results once. A
-/// backend that fuses ops moves less.
+/// Bytes of a step and its update if every op reads its operands and writes its results once. Fused
+/// ops move no more than what they bring to memory.
 double training_bytes(const engine::StepPlan& plan);
 
 }  // namespace fathom::train

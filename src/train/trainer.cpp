@@ -17,7 +17,7 @@ model::BuildOptions build_options(const RunSpec& spec) {
   model::BuildOptions options;
   options.batch = spec.batch;
   options.precision = spec.precision;
-  options.gpu = spec.device == engine::DeviceKind::cuda;
+  options.target = engine::target_of(spec.place());
   options.optimiser = spec.corrected_optimiser();
   options.dropout_seed = static_cast<std::uint32_t>(spec.seed);
   return options;

@@ -2,7 +2,7 @@
 // there is no GPU.
 #include <gtest/gtest.h>
 
-#include "engine/device.h"
+#include "engine/gpu_path.h"
 #include "engine/op_case.h"
 #include "engine/ref/ref_executor.h"
 #include "scratch_folder.h"
@@ -10,22 +10,23 @@
 namespace fathom::engine {
 namespace {
 
-class CudaOps : public testing::TestWithParam<OpCase> {
+class CudaOps : public testing::TestWithParam<std::tuple<OpCase, GpuPath>> {
  protected:
+  CudaOps() : op_case_(std::get<0>(GetParam())), options_(options_for(std::get<1>(GetParam()))) {}
   void SetUp() override {
-    std::string why = "the driver sees no GPU";
-    module_ = find_cuda_module(&why);
-    if (module_ == nullptr || module_->device_count() == 0) GTEST_SKIP() << "no CUDA: " << why;
+    if (const std::string why = why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+    op_case_.target = cuda_target(options_);
   }
-  const CudaModule* module_ = nullptr;
+  OpCase op_case_;
+  CudaOptions options_;
 };
 
 TEST_P(CudaOps, AgreesWithTheReference) {
-  const BuiltCase built(GetParam());
+  const BuiltCase built(op_case_);
   RefExecutor reference(built.plan);
-  const auto cuda = module_->make_executor(built.plan, {});
-  const auto expected = everything(reference, GetParam(), built);
-  const auto actual = everything(*cuda, GetParam(), built);
+  const auto cuda = cuda_module().make_executor(built.plan, options_);
+  const auto expected = everything(reference, op_case_, built);
+  const auto actual = everything(*cuda, op_case_, built);
   ASSERT_EQ(expected.size(), actual.size());
   for (std::size_t k = 0; k < expected.size(); ++k) {
     EXPECT_LE(distance(expected[k], actual[k]), 5e-6 * norm_of(expected[k]) + 1e-7)
@@ -34,21 +35,26 @@ TEST_P(CudaOps, AgreesWithTheReference) {
 }
 
 TEST_P(CudaOps, GraphsAndRepeatsGiveTheSameBits) {
-  const BuiltCase built(GetParam());
-  // Executors that share a cache of product algorithms take the same ones.
+  const BuiltCase built(op_case_);
+  // Executors that share a cache of GEMM algorithms take the same ones.
   const ScratchFolder folder;
-  const std::string cache = folder / "products.txt";
-  const auto eager = module_->make_executor(built.plan, {0, false, cache});
-  const auto graph = module_->make_executor(built.plan, {0, true, cache});
-  const auto expected = everything(*eager, GetParam(), built);
-  EXPECT_EQ(expected, everything(*eager, GetParam(), built));
+  options_.gemm_cache = folder / "gemms.txt";
+  options_.graphs = false;
+  const auto eager = cuda_module().make_executor(built.plan, options_);
+  options_.graphs = true;
+  const auto graph = cuda_module().make_executor(built.plan, options_);
+  const auto expected = everything(*eager, op_case_, built);
+  EXPECT_EQ(expected, everything(*eager, op_case_, built));
   // The first run of a program is eager; from the second on it is a graph.
-  EXPECT_EQ(expected, everything(*graph, GetParam(), built));
-  EXPECT_EQ(expected, everything(*graph, GetParam(), built));
+  EXPECT_EQ(expected, everything(*graph, op_case_, built));
+  EXPECT_EQ(expected, everything(*graph, op_case_, built));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ops, CudaOps, testing::ValuesIn(op_cases()),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Ops, CudaOps, testing::Combine(testing::ValuesIn(op_cases()), kGpuPaths),
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + "_" +
+                                  name_of(std::get<1>(test.param));
+                         });
 
 TEST(Device, AbsentCudaIsOneLine) {
   if (const CudaModule* module = find_cuda_module(nullptr); module && module->device_count() > 0) {

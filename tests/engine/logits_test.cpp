@@ -1,5 +1,5 @@
 // Logits has no gradient and so no place in the table of cases: it is held against the reference
-// and against a product by hand, in f32 and bf16.
+// and against a GEMM by hand, in f32 and bf16.
 #include <gtest/gtest.h>
 
 #include "engine/cpu/cpu_executor.h"
@@ -24,7 +24,7 @@ struct LogitsPlan {
   TensorId x, weight, b, logits;
 };
 
-/// Eighths: exact in bf16, so that every precision must give the same products.
+/// Eighths: exact in bf16, so that every precision must give the same sums.
 std::vector<float> eighths(std::int64_t count, std::uint64_t seed) {
   const RandomStream random(seed, 0);
   std::vector<float> values(static_cast<std::size_t>(count));

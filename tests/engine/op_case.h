@@ -19,6 +19,7 @@ struct OpCase {
   std::function<void(StepPlan&, TensorId& y)> build;  // y may stay unset when the op is a loss
   double epsilon = 1e-5;                              // of finite differences
   double lowest = -1, highest = 1;                    // of the random operands
+  PlanTarget target = {};                             // for whom the plan is made
 };
 
 inline void PrintTo(const OpCase& op_case, std::ostream* out) {
@@ -26,6 +27,8 @@ inline void PrintTo(const OpCase& op_case, std::ostream* out) {
 }
 
 std::vector<OpCase> op_cases();
+/// Plans with every fused op, made for a device that offers them at any size: for the reference.
+std::vector<OpCase> fused_cases();
 
 /// The finished plan of a case, with a seeded gradient for its result.
 struct BuiltCase {

@@ -64,14 +64,14 @@ OpCase activation_case(const std::string& name, ActivationKind kind) {
 }
 
 OpCase norm_case(const std::string& name, NormKind kind, bool branch, float stream_scale,
-                 float branch_scale, std::int64_t width) {
+                 float branch_scale, std::int64_t width, bool gained = true) {
   return {
       "norm_" + name, [=](StepPlan& plan, TensorId& y) {
         const TensorId x = plan.parameter("x", kRows, width);
         const TensorId b = branch ? plan.parameter("branch", kRows, width) : TensorId{};
-        const TensorId gain = plan.parameter("gain", 1, width);
+        const TensorId gain = gained ? plan.parameter("gain", 1, width) : TensorId{};
         const TensorId bias =
-            kind == NormKind::layer ? plan.parameter("bias", 1, width) : TensorId{};
+            gained && kind == NormKind::layer ? plan.parameter("bias", 1, width) : TensorId{};
         const TensorId r = branch ? plan.activation("r", DType::f32, kRows, width) : TensorId{};
         const TensorId stats = plan.activation("stats", DType::f32, kRows, 2);
         const TensorId h = plan.activation("h", DType::f32, kRows, width);
@@ -191,7 +191,10 @@ std::vector<OpCase> op_cases() {
       norm_case("layer_odd", NormKind::layer, false, 1, 1, 27),
       norm_case("layer_branch", NormKind::layer, true, 1, 1, 32),
       norm_case("layer_branch_scaled", NormKind::layer, true, 1.5f, 0.25f, 27),
+      norm_case("layer_bare", NormKind::layer, true, 1, 1, 32, false),
+      norm_case("layer_bare_odd", NormKind::layer, true, 1, 1, 27, false),
       norm_case("rms", NormKind::rms, false, 1, 1, 32),
+      norm_case("rms_bare", NormKind::rms, false, 1, 1, 32, false),
       norm_case("rms_branch_scaled", NormKind::rms, true, 1, 0.5f, 45),
       residual_case(),
       dropout_case(),
@@ -214,7 +217,7 @@ BuiltCase::BuiltCase(const OpCase& op_case) {
     groups.push_back({id, 1.5f, 0.1f, 1e-2f});
   }
   plan.set_adamw(0.9f, 0.95f, groups);
-  plan.finish();
+  plan.finish(op_case.target);
 }
 
 void fill(Executor& executor, const OpCase& op_case) {

@@ -13,6 +13,7 @@ class OpGrad : public testing::TestWithParam<OpCase> {};
 
 /// <y, dy>, or the loss.
 double objective(RefExecutor& executor, const BuiltCase& built) {
+  executor.run(Program::refresh, case_scalars());
   executor.run(Program::train, case_scalars());  // not evaluate: that has no dropout
   if (!built.y.exists()) return executor.data(executor.plan().find("loss"))[0];
   double sum = 0;
@@ -74,6 +75,8 @@ TEST_P(OpGrad, AccumulateAddsToTheGradient) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ops, OpGrad, testing::ValuesIn(op_cases()),
+                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Fused, OpGrad, testing::ValuesIn(fused_cases()),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace

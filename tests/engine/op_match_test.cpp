@@ -35,7 +35,7 @@ TEST_P(OpMatch, RepeatsBitForBitAndDoesNotDependOnThreads) {
   CpuExecutor three(built.plan, {.threads = 3, .isa = isa});
   const auto expected = everything(first, op_case, built);
   EXPECT_EQ(expected, everything(again, op_case, built));
-  // At these sizes oneDNN does not split sums over threads, so even products are the same.
+  // At these sizes oneDNN does not split sums over threads, so even GEMMs are the same.
   EXPECT_EQ(expected, everything(three, op_case, built));
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/toml_reader.h"
-#include "engine/device.h"
+#include "engine/gpu_path.h"
 #include "engine/ref/ref_executor.h"
 #include "model/spec_toml.h"
 #include "model/transformer.h"
@@ -71,39 +71,43 @@ std::vector<float> gradients(const Transformer& model, engine::Executor& executo
   return all;
 }
 
-class Members : public testing::TestWithParam<Member> {
- protected:
-  static std::unique_ptr<const Transformer> build(Precision precision, bool gpu = true) {
-    std::string toml = GetParam().settings;
-    const auto add = [&](const std::string& key, const std::string& value) {
-      if (toml.find(key + " =") == std::string::npos) toml += "\n" + key + " = " + value;
-    };
-    add("layers", "2");
-    add("width", "64");
-    add("heads", "4");
-    add("context", "64");
-    toml += "\nvocab = 96\ninit_std = 0.1\n";
-    TomlReader reader = TomlReader::from_text(toml, GetParam().name);
-    BuildOptions options;
-    options.batch = 3;
-    options.precision = precision;
-    options.gpu = gpu;
-    return build_transformer(read_model_spec(reader), options);
-  }
-};
+std::unique_ptr<const Transformer> build(const Member& member, Precision precision,
+                                         const engine::PlanTarget& target) {
+  std::string toml = member.settings;
+  const auto add = [&](const std::string& key, const std::string& value) {
+    if (toml.find(key + " =") == std::string::npos) toml += "\n" + key + " = " + value;
+  };
+  add("layers", "2");
+  add("width", "64");
+  add("heads", "4");
+  add("context", "64");
+  toml += "\nvocab = 96\ninit_std = 0.1\n";
+  TomlReader reader = TomlReader::from_text(toml, member.name);
+  BuildOptions options;
+  options.batch = 3;
+  options.precision = precision;
+  options.target = target;
+  return build_transformer(read_model_spec(reader), options);
+}
 
-class CudaMembers : public Members {
+class CudaMembers : public testing::TestWithParam<std::tuple<Member, engine::GpuPath>> {
  protected:
   void SetUp() override {
-    std::string why = "the driver sees no GPU";
-    module_ = engine::find_cuda_module(&why);
-    if (module_ == nullptr || module_->device_count() == 0) GTEST_SKIP() << "no CUDA: " << why;
+    if (const std::string why = engine::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  }
+  engine::CudaOptions options() const { return engine::options_for(std::get<1>(GetParam())); }
+  std::unique_ptr<const Transformer> build_member(Precision precision) const {
+    return build(std::get<0>(GetParam()), precision, cuda_target(options()));
+  }
+  static std::unique_ptr<engine::Executor> make_executor(const Transformer& model,
+                                                         const engine::CudaOptions& options) {
+    return engine::cuda_module().make_executor(model.plan, options);
   }
 
   void expect_near_reference(Precision precision, double tolerance) const {
-    const auto model = build(precision);
+    const auto model = build_member(precision);
     engine::RefExecutor reference(model->plan);
-    const auto cuda = module_->make_executor(model->plan, {});
+    const auto cuda = make_executor(*model, options());
     const auto expected = gradients(*model, reference);
     const auto actual = gradients(*model, *cuda);
     double difference = 0, norm = 0;
@@ -115,8 +119,6 @@ class CudaMembers : public Members {
     EXPECT_NEAR(actual[0], expected[0], tolerance * expected[0]);
     EXPECT_EQ(actual, gradients(*model, *cuda)) << "the second run differs";
   }
-
-  const engine::CudaModule* module_ = nullptr;
 };
 
 TEST_P(CudaMembers, GradientsInF32) {
@@ -128,63 +130,86 @@ TEST_P(CudaMembers, GradientsInBf16) {
 }
 
 TEST_P(CudaMembers, LanesGiveTheSameBits) {
-  const auto model = build(Precision::bf16);
+  const auto model = build_member(Precision::bf16);
   const ScratchFolder folder;
-  const std::string cache = folder / "products.txt";
-  const auto one =
-      module_->make_executor(model->plan, {.graphs = false, .product_cache = cache, .lanes = 1});
-  const auto two = module_->make_executor(model->plan, {.product_cache = cache, .lanes = 2});
+  engine::CudaOptions chosen = options();
+  chosen.gemm_cache = folder / "gemms.txt";
+  chosen.graphs = false;
+  chosen.lanes = 1;
+  const auto one = make_executor(*model, chosen);
+  chosen.graphs = true;
+  chosen.lanes = 2;
+  const auto two = make_executor(*model, chosen);
   const auto expected = gradients(*model, *one);
   // The first run of a program is eager; from the second on it is a graph.
   for (int run = 0; run < 4; ++run) EXPECT_EQ(expected, gradients(*model, *two)) << run;
 }
 
+class Members : public testing::TestWithParam<Member> {};
+
 TEST_P(Members, PlansForAGpuHaveTheSameGradients) {
   for (const Precision precision : {Precision::f32, Precision::bf16}) {
-    const auto plain = build(precision, false), gpu = build(precision, true);
-    engine::RefExecutor first(plain->plan), second(gpu->plan);  // in double, whatever the types
-    EXPECT_EQ(gradients(*plain, first), gradients(*gpu, second));
-    EXPECT_LE(gpu->plan.storage_bytes(engine::Storage::activation),
-              plain->plan.storage_bytes(engine::Storage::activation));
+    const auto plain = build(GetParam(), precision, {});
+    engine::RefExecutor first(plain->plan);  // in double, whatever the types
+    const auto expected = gradients(*plain, first);
+    for (const char* offers : {"generic", "hopper"}) {
+      const auto gpu = build(GetParam(), precision, {engine::find_offers(offers), {}});
+      engine::RefExecutor second(gpu->plan);
+      EXPECT_EQ(expected, gradients(*gpu, second)) << offers;
+      EXPECT_LE(gpu->plan.storage_bytes(engine::Storage::activation),
+                plain->plan.storage_bytes(engine::Storage::activation));
+    }
   }
 }
 
-/// Attention that fills the GPU makes the gradient of its product's bias as well.
-TEST(CudaAttention, MakesTheBiasGradientOfItsProduct) {
-  const engine::CudaModule* module = engine::find_cuda_module(nullptr);
-  if (module == nullptr || module->device_count() == 0) GTEST_SKIP() << "no CUDA";
-  for (const std::string mask : {"causal", "strict", "bidirectional"}) {
-    TomlReader reader = TomlReader::from_text(
-        "layers = 2\nwidth = 64\nheads = 2\nvocab = 96\ncontext = 130\ninit_std = 0.1\nmask = \"" +
-            mask + "\"",
-        mask);
-    BuildOptions options;
-    options.batch = 33;
-    options.precision = Precision::bf16;
-    options.gpu = true;
-    const auto model = build_transformer(read_model_spec(reader), options);
-    engine::RefExecutor reference(model->plan);
-    const auto cuda = module->make_executor(model->plan, {});
-    const auto expected = gradients(*model, reference), actual = gradients(*model, *cuda);
-    std::size_t at = 1;
-    for (const Parameter& parameter : model->parameters) {
-      double difference = 0, norm = 0;
-      const std::int64_t size = model->plan.tensor(parameter.id).size();
-      for (const std::size_t end = at + static_cast<std::size_t>(size); at < end; ++at) {
-        difference += std::pow(static_cast<double>(expected[at]) - actual[at], 2);
-        norm += std::pow(static_cast<double>(expected[at]), 2);
-      }
-      if (parameter.name.find(".qkv.") == std::string::npos) continue;
-      EXPECT_LT(std::sqrt(difference / norm), 4e-2) << mask << ' ' << parameter.name;
+/// Attention that fills the GPU makes the gradient of its GEMM's bias as well.
+class CudaAttention : public testing::TestWithParam<std::tuple<const char*, engine::GpuPath>> {};
+
+TEST_P(CudaAttention, BiasGradientOfQkv) {
+  if (const std::string why = engine::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const auto& [mask, path] = GetParam();
+  const engine::CudaOptions cuda_options = engine::options_for(path);
+  TomlReader reader = TomlReader::from_text(
+      std::string("layers = 2\nwidth = 64\nheads = 2\nvocab = 96\ncontext = 130\n") +
+          "init_std = 0.1\nmask = \"" + mask + "\"",
+      mask);
+  BuildOptions options;
+  options.batch = 33;
+  options.precision = Precision::bf16;
+  options.target = cuda_target(cuda_options);
+  const auto model = build_transformer(read_model_spec(reader), options);
+  engine::RefExecutor reference(model->plan);
+  const auto cuda = engine::cuda_module().make_executor(model->plan, cuda_options);
+  const auto expected = gradients(*model, reference), actual = gradients(*model, *cuda);
+  std::size_t at = 1;
+  for (const Parameter& parameter : model->parameters) {
+    double difference = 0, norm = 0;
+    const std::int64_t size = model->plan.tensor(parameter.id).size();
+    for (const std::size_t end = at + static_cast<std::size_t>(size); at < end; ++at) {
+      difference += std::pow(static_cast<double>(expected[at]) - actual[at], 2);
+      norm += std::pow(static_cast<double>(expected[at]), 2);
     }
-    EXPECT_EQ(actual, gradients(*model, *cuda)) << "the second run differs";
+    if (parameter.name.find(".qkv.") == std::string::npos) continue;
+    EXPECT_LT(std::sqrt(difference / norm), 4e-2) << parameter.name;
   }
+  EXPECT_EQ(actual, gradients(*model, *cuda)) << "the second run differs";
 }
 
 INSTANTIATE_TEST_SUITE_P(Family, Members, testing::ValuesIn(kMembers),
                          [](const auto& test) { return test.param.name; });
-INSTANTIATE_TEST_SUITE_P(Family, CudaMembers, testing::ValuesIn(kMembers),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(Family, CudaMembers,
+                         testing::Combine(testing::ValuesIn(kMembers), engine::kGpuPaths),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_" +
+                                  name_of(std::get<1>(test.param));
+                         });
+INSTANTIATE_TEST_SUITE_P(Masks, CudaAttention,
+                         testing::Combine(testing::Values("causal", "strict", "bidirectional"),
+                                          engine::kGpuPaths),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)) + "_" +
+                                  name_of(std::get<1>(test.param));
+                         });
 
 }  // namespace
 }  // namespace fathom::model

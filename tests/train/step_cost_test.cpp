@@ -33,8 +33,8 @@ TEST(StepCost, BytesByHand) {
   plan.append(Linear{x, weight, {}, y});
   plan.seed_gradient(y, dy);
   plan.finish();
-  // Forward: x, W, y. Backward: dy, x, W, dW (x is an input: no dx).
-  const double floats = (6 + 15 + 10) + (10 + 6 + 15 + 15);
+  // Forward: x, W, y. Backward: dy, x, dW (x is an input: no dx, for which W would be read).
+  const double floats = (6 + 15 + 10) + (10 + 6 + 15);
   EXPECT_EQ(training_bytes(plan), 4 * floats);
 }
 

@@ -14,15 +14,14 @@ namespace fathom::engine {
 struct CpuExecutor::State {
   const StepPlan& plan;
   int threads;
-  std::array<cpu::MemoryBlock, kStorageCount> blocks;
+  EnumArray<Storage, cpu::MemoryBlock> blocks;
   std::shared_ptr<cpu::Scratch> scratch = std::make_shared<cpu::Scratch>();
-  std::array<std::vector<cpu::BoundOp>, kProgramCount> programs;
+  EnumArray<Program, std::vector<cpu::BoundOp>> programs;
 
   void* address(TensorId id) const {
     if (!id.exists()) return nullptr;
     const Tensor& tensor = plan.tensor(id);
-    auto* base = static_cast<char*>(blocks[static_cast<std::size_t>(tensor.storage)].get());
-    return base + tensor.offset_bytes;
+    return static_cast<char*>(blocks[tensor.storage].get()) + tensor.offset_bytes;
   }
 };
 
@@ -30,9 +29,8 @@ CpuExecutor::CpuExecutor(const StepPlan& plan, const CpuOptions& options)
     : state_(std::make_unique<State>(State{plan, options.threads, {}, {}, {}})) {
   state_->scratch = std::make_shared<cpu::Scratch>();
   omp_set_num_threads(options.threads);  // of this thread's regions; oneDNN reads it too
-  for (int storage = 0; storage < kStorageCount; ++storage) {
-    state_->blocks[static_cast<std::size_t>(storage)] =
-        cpu::allocate_block(plan.storage_bytes(static_cast<Storage>(storage)));
+  for (const Storage storage : kEnumValues<Storage>) {
+    state_->blocks[storage] = cpu::allocate_block(plan.storage_bytes(storage));
   }
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   const cpu::Context context{plan,
@@ -42,9 +40,9 @@ CpuExecutor::CpuExecutor(const StepPlan& plan, const CpuOptions& options)
                              std::make_shared<dnnl::stream>(engine),
                              state_->scratch,
                              [state = state_.get()](TensorId id) { return state->address(id); }};
-  for (int program = 0; program < kProgramCount; ++program) {
-    for (const Op& op : plan.program(static_cast<Program>(program))) {
-      state_->programs[static_cast<std::size_t>(program)].push_back(
+  for (const Program program : kEnumValues<Program>) {
+    for (const Op& op : plan.program(program)) {
+      state_->programs[program].push_back(
           std::visit([&](const auto& typed) { return cpu::bind(typed, context); }, op));
     }
   }
@@ -90,14 +88,14 @@ void CpuExecutor::read(TensorId id, std::span<float> values) const {
 
 void CpuExecutor::run(Program program, const StepScalars& scalars) {
   omp_set_num_threads(state_->threads);
-  for (const auto& op : state_->programs[static_cast<std::size_t>(program)]) op(scalars);
+  for (const auto& op : state_->programs[program]) op(scalars);
 }
 
 void CpuExecutor::run_timed(Program program, const StepScalars& scalars,
                             const std::function<void(std::size_t, double)>& report) {
   using Clock = std::chrono::steady_clock;
   omp_set_num_threads(state_->threads);
-  const auto& ops = state_->programs[static_cast<std::size_t>(program)];
+  const auto& ops = state_->programs[program];
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const auto start = Clock::now();
     ops[i](scalars);
@@ -107,8 +105,8 @@ void CpuExecutor::run_timed(Program program, const StepScalars& scalars,
 
 std::int64_t CpuExecutor::bytes() const {
   std::int64_t total = state_->scratch->bytes();
-  for (int storage = 0; storage < kStorageCount; ++storage) {
-    total += state_->plan.storage_bytes(static_cast<Storage>(storage));
+  for (const Storage storage : kEnumValues<Storage>) {
+    total += state_->plan.storage_bytes(storage);
   }
   return total;
 }

@@ -1,4 +1,4 @@
-// Runs a plan on the processor: oneDNN for matrix products, own kernels for the rest. Every op is
+// Runs a plan on the processor: oneDNN for GEMMs, own kernels for the rest. Every op is
 // bound once to its memory, kernels and primitives; a run calls the bound ops in order, allocates
 // nothing and looks nothing up.
 //

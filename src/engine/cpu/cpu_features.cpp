@@ -26,26 +26,12 @@ Isa best_isa() {
   return Isa::portable;
 }
 
-bool has_bf16_products() {
+bool has_bf16_gemms() {
   return __builtin_cpu_supports("avx512bf16");
 }
 
-std::string name_of(Isa isa) {
-  switch (isa) {
-    case Isa::avx512bf16:
-      return "avx512bf16";
-    case Isa::avx512:
-      return "avx512";
-    case Isa::avx2:
-      return "avx2";
-    case Isa::portable:
-      break;
-  }
-  return "portable";
-}
-
 const cpu::Kernels& cpu::kernels_for(Isa isa) {
-  if (!has_isa(isa)) throw DeviceError("this processor has no " + name_of(isa) + " instructions");
+  if (!has_isa(isa)) throw DeviceError("this processor has no " + to_string(isa) + " instructions");
   switch (isa) {
     case Isa::avx512bf16:
       return avx512bf16::kernels();

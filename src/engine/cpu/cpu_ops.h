@@ -1,4 +1,4 @@
-// Binding of ops to memory and kernels, each in ops/NAME_cpu.cpp.
+// Binding of ops to memory and kernels, each in ops/NAME/NAME_cpu.cpp.
 #pragma once
 
 #include <dnnl.hpp>
@@ -73,6 +73,13 @@ BoundOp bind(const Logits&, const Context&);
 BoundOp bind(const SquaredNorm&, const Context&);
 BoundOp bind(const AdamW&, const Context&);
 BoundOp bind(const CopyParameters&, const Context&);
+BoundOp bind(const LinearThenActivation&, const Context&);
+BoundOp bind(const LinearBackwardThenActivation&, const Context&);
+BoundOp bind(const LinearThenNorm&, const Context&);
+BoundOp bind(const LinearBackwardThenNorm&, const Context&);
+BoundOp bind(const WithBiasGradient<ActivationBackward>&, const Context&);
+BoundOp bind(const WithBiasGradient<NormBackward>&, const Context&);
+BoundOp bind(const WithBiasGradient<AttentionBackward>&, const Context&);
 
 /// sums[period, width] (+)= factor * sums of x's rows n = t mod period.
 BoundOp bind_period_sum(const Context& context, Operand x, float* sums, std::int64_t rows,

@@ -1,12 +1,15 @@
 // The vectorised kernels as a table of functions, one table per instruction set. A kernel works on
 // a range of rows (or elements) and knows nothing of threads; cpu::bind gives out the ranges.
 //
-// Kernels are compiled once per instruction set from ops/*_simd.cpp, which include nothing of the
+// Kernels are compiled once per instruction set from ops/*/*_simd.cpp, which include nothing of the
 // standard library that has code in headers: the linker could otherwise keep a copy of it that
 // this machine cannot run.
 #pragma once
 
 #include <cstdint>
+
+#include "engine/ops/activation/activation_kind.h"
+#include "engine/ops/attention/attention_kind.h"
 
 namespace fathom::engine::cpu {
 
@@ -36,13 +39,11 @@ struct NormBackwardArgs {
   float stream_scale, branch_scale;
 };
 
-enum class Curve : std::uint8_t { relu, gelu, gelu_tanh, swiglu };
-
 struct ActivationArgs {
   Operand u, y;        // forward
   Operand dy, du;      // backward
   std::int64_t width;  // of y
-  Curve curve;
+  ActivationKind kind;
   bool accumulate;
 };
 
@@ -88,7 +89,7 @@ struct DropoutArgs {
   bool accumulate;
 };
 
-/// Rows of bare products z to logits scale z + bias (in place), losses and, on the logits' memory
+/// Rows of z = x W^T to logits scale z + bias (in place), losses and, on the logits' memory
 /// or elsewhere, scale dz = scale loss_scale (softmax - onehot).
 struct SoftmaxLossArgs {
   float* logits;
@@ -108,16 +109,13 @@ struct AdamWArgs {
   float beta1, beta2, learning_rate, decay_rate, epsilon, gradient_factor, correction1, correction2;
 };
 
-enum class Weighting : std::uint8_t { softmax, none, linear };
-enum class Mask : std::uint8_t { causal, bidirectional, strict };
-
 struct AttentionArgs {
   Operand qkv, y, dy, d_qkv;
   float* stats;
-  const float* turns;  // [T, K] cos then sin for rotary positions, or null
+  const float* rotations;  // [T, K] cos then sin for rotary positions, or null
   std::int64_t batch, context, heads, key_heads, head_size, window;
-  Weighting weighting;
-  Mask mask;
+  AttentionKind kind;
+  MaskKind mask;
   float scale;
 };
 

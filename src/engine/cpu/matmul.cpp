@@ -31,7 +31,7 @@ dnnl::matmul make_primitive(const dnnl::engine& engine, const MatmulSpec& spec) 
     const memory::desc bias = matrix(1, spec.n, DType::f32, false);
     return dnnl::matmul({{a, b, bias, c}, attributes, engine});
   } catch (const dnnl::error& error) {
-    throw DeviceError(std::string("oneDNN cannot make this matrix product: ") + error.message);
+    throw DeviceError(std::string("oneDNN cannot make this GEMM: ") + error.message);
   }
 }
 

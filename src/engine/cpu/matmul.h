@@ -1,4 +1,4 @@
-// One matrix product of fixed sizes by oneDNN, its primitive made once.
+// One GEMM of fixed sizes by oneDNN, its primitive made once.
 //
 //   C[M, N] (+)= op(A)[M, K] op(B)[K, N] (+ bias[N]),   row-major, op is identity or transpose
 #pragma once

@@ -1,5 +1,5 @@
 // A zeroed block of memory that a plan's storage or the scratch of its ops lies in. Large blocks
-// are mapped on their own, aligned for huge pages: a product that walks down columns touches a new
+// are mapped on their own, aligned for huge pages: a GEMM that walks down columns touches a new
 // small page with every row. The system may refuse huge pages; nothing depends on them.
 #pragma once
 

@@ -1,8 +1,9 @@
-// Binding of ops to device memory and kernels, each in ops/NAME_cuda.cu. A bound op only enqueues
-// work on a stream and can be captured into a graph: it allocates nothing and waits for nothing.
+// Binding of ops to device memory and kernels, each in ops/NAME/NAME_cuda.cu. A bound op only
+// enqueues work on a stream and can be captured into a graph: it allocates nothing and waits for
+// nothing.
 #pragma once
 
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <functional>
@@ -12,10 +13,13 @@
 #include <vector>
 
 #include "engine/cuda/check.h"
-#include "engine/cuda/device.cuh"
-#include "engine/cuda/product.h"
+#include "engine/cuda/column_sums.h"
+#include "engine/cuda/gemm/gemm_library.h"
+#include "engine/cuda/gpu.h"
+#include "engine/cuda/launch.h"
+#include "engine/cuda/operand.h"
 #include "engine/plan/lanes.h"
-#include "engine/plan/step_plan.h"
+#include "engine/plan/op.h"
 
 namespace fathom::engine::cuda {
 
@@ -58,15 +62,12 @@ inline ByteRange bytes_at(const void* begin, std::int64_t bytes) {
 }
 
 struct Context {
-  const StepPlan& plan;
-  Products& products;
+  const Tensors& tensors;
+  const Gpu& gpu;
+  GemmLibrary& gemms;
   std::shared_ptr<Scratch> scratch;
-  const DeviceScalars* scalars;  // on the device
-  int multiprocessors;
-  std::function<void*(TensorId)> address;          // nullptr for a tensor that does not exist
-  std::function<const void*(TensorId)> bias_copy;  // of a bias, in bf16
-  /// The bias that a product left out of u because the activation of u adds it; may not exist.
-  std::function<TensorId(TensorId u)> late_bias;
+  const DeviceScalars* scalars;                   // on the device
+  std::function<void*(TensorId)> address;         // nullptr for a tensor that does not exist
   std::function<void*(std::int64_t bytes)> hold;  // device memory that lives as long as the ops
   std::function<void(SideWork)> beside;           // of the op that is being bound
   /// Memory for SideWork::between; some ops later another op gets the same.
@@ -74,23 +75,13 @@ struct Context {
   /// Calls back once all ops are bound and the scratch has its place.
   std::function<void(std::function<void()>)> when_ready;
 
+  const Tensor& tensor(TensorId id) const { return tensors[id]; }
   Operand operand(TensorId id) const {
-    return {address(id), id.exists() && plan.tensor(id).dtype == DType::bf16};
+    return {address(id), id.exists() && tensor(id).dtype == DType::bf16};
   }
   float* floats(TensorId id) const { return static_cast<float*>(address(id)); }
   const std::int32_t* tokens(TensorId id) const {
     return static_cast<const std::int32_t*>(address(id));
-  }
-  const Tensor& tensor(TensorId id) const { return plan.tensor(id); }
-  bool overlap(TensorId a, TensorId b) const {
-    if (!a.exists() || !b.exists()) return false;
-    return bytes_at(address(a), tensor(a).bytes())
-        .overlaps(bytes_at(address(b), tensor(b).bytes()));
-  }
-  /// Whether the host may read it after a run.
-  bool is_kept(TensorId id) const {
-    const auto& kept = plan.kept();
-    return std::find(kept.begin(), kept.end(), id) != kept.end();
   }
   /// A device copy of host data that lives as long as the executor.
   template <class T>
@@ -125,36 +116,18 @@ BoundOp bind(const Logits&, const Context&);
 BoundOp bind(const SquaredNorm&, const Context&);
 BoundOp bind(const AdamW&, const Context&);
 BoundOp bind(const CopyParameters&, const Context&);
+BoundOp bind(const LinearThenActivation&, const Context&);
+BoundOp bind(const LinearBackwardThenActivation&, const Context&);
+BoundOp bind(const LinearThenNorm&, const Context&);
+BoundOp bind(const LinearBackwardThenNorm&, const Context&);
+BoundOp bind(const WithBiasGradient<ActivationBackward>&, const Context&);
+BoundOp bind(const WithBiasGradient<NormBackward>&, const Context&);
+BoundOp bind(const WithBiasGradient<AttentionBackward>&, const Context&);
 
-/// The op that makes the gradient of a product's result, and with it the column sums of that
-/// gradient: the gradient of the product's bias. Empty where `maker` makes another or cannot.
-BoundOp bind_with_bias_gradient(const Op& maker, const LinearBackward& linear,
-                                const Context& context);
-/// The makers. `bias_sums` f32 [1, width] (+)= the column sums of du, d_branch or d_qkv.
-BoundOp bind_with_sums(const ActivationBackward& op, float* bias_sums, bool accumulate,
-                       const Context& context);
-BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
-                       const Context& context);
-BoundOp bind_with_sums(const AttentionBackward& op, float* bias_sums, bool accumulate,
-                       const Context& context);
-
-/// A product and the activation of its result in one kernel (fused_product.h), which writes slopes
-/// but not u. Empty where they do not fuse, forward and back.
-BoundOp bind_activated(const Linear& up, const Activation& activation, const Context& context);
-/// The adjoint of an activation with the product that makes its incoming gradient, dx of `down`,
-/// which is not written; with it the bias gradient of `up`, whose dy it makes. Empty as above.
-BoundOp bind_activated(const LinearBackward& down, const ActivationBackward& activation,
-                       const LinearBackward& up, const Context& context);
-
-/// A product and the norm that adds its result to the stream in one kernel (row_product.h). Empty
-/// where they do not fuse or are faster apart.
-BoundOp bind_normed(const Linear& linear, const Norm& norm, const Context& context);
-/// The adjoint of a norm with the product that makes its incoming gradient, dx of `linear`, which
-/// is not written. With it the bias gradient of the product `branch` (or null) whose dy the norm
-/// makes. Empty as above.
-BoundOp bind_normed(const LinearBackward& linear, const NormBackward& norm,
-                    const LinearBackward* branch, const Context& context);
-bool makes_bias_gradient(const NormBackward& norm, const LinearBackward& branch);
+/// The gradient of a bias, which `bias` makes alone.
+inline ColumnSums column_sums(const LinearBackward& bias, const Context& context) {
+  return {context.floats(bias.d_bias), bias.d_bias_mode == GradMode::accumulate};
+}
 
 /// sums[period, width] (+)= factor * sums of x's rows n = t mod period, in a fixed order. Where x
 /// lies is asked at launch: it may be in the scratch, of which the sum uses what is behind
@@ -170,17 +143,25 @@ inline BoundOp bind_period_sum(const Context& context, Operand x, float* sums, s
 }
 
 /// sums[width] (+)= factor * the sum of `parts` rows of partial[parts, width].
-void reduce_parts(const float* partial, std::int64_t parts, std::int64_t width, float* sums,
-                  float factor, bool accumulate, cudaStream_t stream);
+void reduce_parts(const float* partial, std::int64_t parts, std::int64_t width,
+                  const ColumnSums& sums, float factor, cudaStream_t stream);
 
-/// Sums over the rows that the adjoint of a norm makes: where they go, and how.
+/// Sums over the rows that the backward of a norm makes: d_gain, d_bias, and the gradient of the
+/// bias of the branch.
 struct NormSums {
-  float* target[3];  // d_gain, d_bias, the gradient of the branch's bias; or null
+  NormSums(const ColumnSums& gain, const ColumnSums& bias, const ColumnSums& branch)
+      : target{gain.to, bias.to, branch.to},
+        accumulate{gain.accumulate, bias.accumulate, branch.accumulate} {}
+  float* target[3];  // null: not wanted
   bool accumulate[3];
 };
-/// The targets (+)= the sums of the parts of partial [parts, count, width], in a fixed order.
+/// The sums (+)= those of the parts of partial [parts, count, width], in a fixed order.
 void reduce_sums(const float* partial, std::int64_t parts, int count, std::int64_t width,
                  const NormSums& sums, cudaStream_t stream);
+/// The same beside what comes next, as a part of the op that is being bound: nobody waits for it.
+/// Returns the memory of `partial`.
+std::shared_ptr<Scratch> reduce_beside(const NormSums& sums, std::int64_t parts, int count,
+                                       std::int64_t width, const Context& context);
 
 /// text of 16- or 32-bit ids; row b of inputs is text[start_b, start_b + T), targets one further.
 void gather_windows(const void* text, int bytes_per_token, const std::uint64_t* starts,

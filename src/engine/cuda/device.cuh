@@ -1,8 +1,5 @@
-// What kernels share: operands of f32 or bf16, packs of neighbouring elements, sums over a warp and
-// a block in a fixed order.
-//
-// An operand's type is looked at when it is read: the branch is the same for a whole grid and costs
-// nothing beside the memory access, and one kernel serves every mix of types.
+// What kernels share: packs of neighbouring elements of f32 or bf16, sums over a warp and a block
+// in a fixed order.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -10,13 +7,10 @@
 
 #include <cstdint>
 
-namespace fathom::engine::cuda {
+#include "engine/cuda/launch.h"
+#include "engine/cuda/operand.h"
 
-struct Operand {
-  void* data = nullptr;
-  bool bf16 = false;
-  __host__ __device__ explicit operator bool() const { return data != nullptr; }
-};
+namespace fathom::engine::cuda {
 
 /// V neighbouring elements.
 template <int V>
@@ -155,10 +149,6 @@ __device__ inline T block_sum(T value, T* shared) {
   const T total = shared[32];
   __syncthreads();
   return total;
-}
-
-inline int blocks_for(std::int64_t items, int per_block) {
-  return static_cast<int>((items + per_block - 1) / per_block);
 }
 
 }  // namespace fathom::engine::cuda

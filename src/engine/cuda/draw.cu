@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/cuda/executor.h"
+#include "engine/cuda/memory.h"
 
 namespace fathom::engine::cuda {
 namespace {

@@ -18,24 +18,33 @@ struct CudaDevice {
   std::int64_t total_bytes = 0, free_bytes = 0;
 };
 
+/// The compute capability whose own kernels (wgmma, TMA) the module has.
+inline constexpr int kHopper = 90;
+
 struct CudaOptions {
   int device = 0;
-  bool graphs = true;         // false: launch op by op, for the test that both agree
-  std::string product_cache;  // file of chosen matrix-product algorithms; "": none is kept
-  int lanes = 2;              // 1: no gradients of weights beside the other work; the same bits
+  bool graphs = true;      // false: launch op by op, for the test that both agree
+  std::string gemm_cache;  // file of chosen GEMM algorithms and fusions; "": none is kept
+  int lanes = 2;           // 1: no gradients of weights beside the other work; the same bits
+  /// Only what every served GPU has, also on one that has more: no wgmma or TMA, 99 KB of shared
+  /// memory. For tests of the kernels that other GPUs run.
+  bool generic = false;
 };
 
 struct CudaModule {
   int version;
   int (*device_count)();
   CudaDevice (*describe)(int device);
-  double (*measure_product_flops)(int device, DType dtype);
+  double (*measure_gemm_flops)(int device, DType dtype);
   double (*measure_memory_bandwidth)(int device);
+  /// Whether each GEMM is faster with the norm in it than the two apart.
+  std::vector<bool> (*measure_fusions)(const std::vector<LinearNormShape>& shapes,
+                                       const CudaOptions& options);
   std::unique_ptr<Executor> (*make_executor)(const StepPlan& plan, const CudaOptions& options);
 };
 
 /// Raised when the table or any class that crosses the door changes.
-inline constexpr int kCudaModuleVersion = 2;
+inline constexpr int kCudaModuleVersion = 3;
 inline constexpr const char* kCudaModuleSymbol = "fathom_cuda_module";
 
 }  // namespace fathom::engine

@@ -4,23 +4,30 @@
 // A tensor lives from the first to the last op of a program that touches it. An op may say that a
 // result may lie on one of its operands (Uses::in_place); such pairs become one block when the
 // operand dies there in every program. Blocks are placed largest first at the lowest free offset.
+//
+// An op of the second lane may run later than the program says: what it reads keeps its place for
+// as many ops longer as a budget of memory allows. (Where that is not long enough, the lanes wait
+// for each other.)
 #pragma once
 
 #include <vector>
 
-#include "engine/plan/op.h"
-#include "engine/plan/tensor.h"
+#include "engine/plan/lanes.h"
+#include "engine/plan/program.h"
 
 namespace fathom::engine {
 
 inline constexpr std::int64_t kTensorAlignment = 256;
 
+using ProgramLanes = EnumArray<Program, std::vector<Lane>>;
+
 /// Sets offset_bytes of every activation in `tensors`; returns the size of the arena.
-/// `kept` tensors stay readable until the end of every program that writes them. With `slack` the
-/// operands of weight gradients keep their place as many ops longer as costs no memory, and those
-/// of a product until the activation or norm behind it is through.
-std::int64_t lay_out_activations(std::vector<Tensor>& tensors,
-                                 const std::vector<const std::vector<Op>*>& programs,
-                                 const std::vector<TensorId>& kept, bool slack = false);
+/// `kept` tensors stay readable until the end of every program that writes them.
+std::int64_t lay_out_activations(Tensors& tensors, const Programs& programs,
+                                 const std::vector<TensorId>& kept);
+/// The same with lanes, in at most `budget` bytes if that is possible at all.
+std::int64_t lay_out_activations(Tensors& tensors, const Programs& programs,
+                                 const std::vector<TensorId>& kept, const ProgramLanes& lanes,
+                                 std::int64_t budget);
 
 }  // namespace fathom::engine

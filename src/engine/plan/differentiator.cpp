@@ -9,10 +9,6 @@ Uses uses_of_forward(const ForwardOp& op) {
   return std::visit([](const auto& typed) { return typed.uses(); }, op);
 }
 
-bool contains(const std::vector<TensorId>& ids, TensorId id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
 }  // namespace
 
 Differentiator::Differentiator(StepPlan& plan, GradMode parameter_mode)
@@ -34,7 +30,7 @@ void Differentiator::find_needed() {
     const Uses uses = uses_of_forward(op);
     const bool any =
         std::any_of(uses.reads.begin(), uses.reads.end(), [&](TensorId id) { return needed(id); });
-    for (const TensorId id : uses.writes) needed_[static_cast<std::size_t>(id.index)] = any;
+    for (const TensorId id : uses.writes) needed_[id] = any;
   }
 }
 
@@ -49,7 +45,7 @@ Differentiator::Slot Differentiator::slot(TensorId x) {
   if (tensor.master.exists()) return slot(tensor.master);
   const bool is_parameter = tensor.storage == Storage::parameter;
   if (!plan_.gradients_.contains(x.index)) {
-    const DType dtype = plan_.options_.narrow_gradients ? DType::bf16 : tensor.dtype;
+    const DType dtype = plan_.narrow_gradients_ ? DType::bf16 : tensor.dtype;
     plan_.gradients_[x.index] =
         plan_.activation("d(" + tensor.name + ")", dtype, tensor.rows, tensor.cols);
   }

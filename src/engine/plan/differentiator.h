@@ -37,12 +37,12 @@ class Differentiator {
   std::vector<Op> derive();
 
  private:
-  bool needed(TensorId x) const { return needed_[static_cast<std::size_t>(x.index)]; }
+  bool needed(TensorId x) const { return needed_[x]; }
   void find_needed();
 
   StepPlan& plan_;
   GradMode parameter_mode_;
-  std::vector<bool> needed_;      // by tensor: depends on a parameter
+  TensorTable<bool> needed_;      // depends on a parameter
   std::set<std::int32_t> ready_;  // tensors whose gradient has a first contribution
   std::set<std::size_t> replaced_;
   std::size_t current_ = 0;

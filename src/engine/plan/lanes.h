@@ -5,17 +5,30 @@
 //   a task reads what an earlier one writes, writes what an earlier one reads, or both write,
 //
 // judged by bytes of memory, not by tensors: an arena gives the same bytes to several tensors.
+//
+// Nobody needs the gradient of a parameter before the norm of all gradients: where a device has a
+// second lane, ops that make nothing else go there, and fill what the chain of the others leaves
+// idle.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "core/enum_array.h"
+#include "engine/plan/device_offers.h"
+#include "engine/plan/op.h"
+
 namespace fathom::engine {
 
 enum class Lane : std::uint8_t { main, side };
+constexpr auto enum_names(Lane) {
+  return std::array{"main", "side"};
+}
+
+/// Where an op is best on a device with these offers.
+Lane lane_of(const Op& op, const Tensors& tensors, const DeviceOffers& offers);
 
 struct ByteRange {
   std::uintptr_t begin = 0, end = 0;
@@ -56,10 +69,11 @@ inline LaneSchedule schedule_lanes(const std::vector<LaneTask>& tasks) {
   LaneSchedule schedule{std::vector<std::ptrdiff_t>(tasks.size(), kNoTask),
                         std::vector<bool>(tasks.size(), false), kNoTask};
   // The latest task of the other lane that a lane has waited for: all before it are done too.
-  std::array<std::ptrdiff_t, 2> seen{kNoTask, kNoTask};
+  EnumArray<Lane, std::ptrdiff_t> seen;
+  for (std::ptrdiff_t& task : seen) task = kNoTask;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const LaneTask& task = tasks[i];
-    std::ptrdiff_t& known = seen[static_cast<std::size_t>(task.lane)];
+    std::ptrdiff_t& known = seen[task.lane];
     for (auto j = static_cast<std::ptrdiff_t>(i) - 1; j > known; --j) {
       const LaneTask& earlier = tasks[static_cast<std::size_t>(j)];
       if (earlier.lane == task.lane || !earlier.footprint.conflicts(task.footprint)) continue;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "engine/plan/arena_layout.h"
 #include "engine/plan/differentiator.h"
+#include "engine/plan/fusion.h"
 
 namespace fathom::engine {
 namespace {
@@ -20,12 +20,11 @@ TensorId StepPlan::add(Tensor tensor) {
     throw InternalError(
         fmt::format("tensor {} has shape [{}, {}]", tensor.name, tensor.rows, tensor.cols));
   }
-  tensors_.push_back(std::move(tensor));
-  return {static_cast<std::int32_t>(tensors_.size() - 1)};
+  return tensors_.add(std::move(tensor));
 }
 
 TensorId StepPlan::place(Tensor tensor) {
-  std::int64_t& end = storage_bytes_[static_cast<std::size_t>(tensor.storage)];
+  std::int64_t& end = storage_bytes_[tensor.storage];
   tensor.offset_bytes = end;
   end += aligned(tensor.bytes());
   return add(std::move(tensor));
@@ -85,22 +84,18 @@ void StepPlan::set_adamw(float beta1, float beta2, std::vector<AdamWGroup> group
   norm_ = output("gradient norm", 1, 1);
 }
 
-std::vector<Op> StepPlan::derive_training_program(GradMode parameter_mode) {
-  return Differentiator(*this, parameter_mode).derive();
-}
-
 void StepPlan::build_update_programs() {
   const std::int64_t floats = storage_bytes(Storage::parameter) / bytes_of(DType::f32);
   if (floats == 0) return;
   const auto whole = [&](const char* name, Storage storage) {
-    storage_bytes_[static_cast<std::size_t>(storage)] = floats * bytes_of(DType::f32);
-    wholes_[static_cast<std::size_t>(storage)] = add({name, DType::f32, 1, floats, storage, 0, {}});
+    storage_bytes_[storage] = floats * bytes_of(DType::f32);
+    wholes_[storage] = add({name, DType::f32, 1, floats, storage, 0, {}});
   };
   whole("all parameters", Storage::parameter);
   whole("all gradients", Storage::gradient);
   CopyParameters copy;
   for (const auto& [parameter, id] : copies_) copy.copies.push_back(id);
-  auto& update = programs_[static_cast<std::size_t>(Program::update)];
+  auto& update = programs_[Program::update];
   if (has_adamw_) {
     whole("first moments", Storage::moment1);
     whole("second moments", Storage::moment2);
@@ -111,26 +106,61 @@ void StepPlan::build_update_programs() {
   }
   if (copy.copies.empty()) return;
   update.emplace_back(copy);
-  programs_[static_cast<std::size_t>(Program::refresh)].emplace_back(copy);
+  programs_[Program::refresh].emplace_back(copy);
 }
 
-void StepPlan::finish() {
-  if (finished_) throw InternalError("plan finished twice");
-  auto& evaluate = programs_[static_cast<std::size_t>(Program::evaluate)];
+void StepPlan::derive_programs() {
+  auto& evaluate = programs_[Program::evaluate];
   for (const ForwardOp& op : forward_) {
     std::visit([&](const auto& typed) { evaluate.emplace_back(typed); }, op);
     if (auto* dropout = std::get_if<Dropout>(&evaluate.back())) dropout->mask.probability = 0;
     if (auto* activation = std::get_if<Activation>(&evaluate.back())) activation->slopes = {};
   }
-  programs_[static_cast<std::size_t>(Program::train)] =
-      derive_training_program(GradMode::overwrite);
-  programs_[static_cast<std::size_t>(Program::train_accumulate)] =
-      derive_training_program(GradMode::accumulate);
+  programs_[Program::train] = Differentiator(*this, GradMode::overwrite).derive();
+  programs_[Program::train_accumulate] = Differentiator(*this, GradMode::accumulate).derive();
+}
+
+void StepPlan::fuse_programs(const PlanTarget& target) {
+  offers_ = target.offers;
+  FusedPrograms fused = fuse(programs_, tensors_, kept_, offers_);
+  while (!fused.unmeasured.empty() && target.measure) {
+    const std::vector<bool> pays = target.measure(fused.unmeasured);
+    if (pays.size() != fused.unmeasured.size()) throw InternalError("plan: answers are missing");
+    for (std::size_t i = 0; i < pays.size(); ++i) {
+      offers_.measured.push_back({fused.unmeasured[i], pays[i]});
+    }
+    fused = fuse(programs_, tensors_, kept_, offers_);
+  }
+  programs_ = std::move(fused.programs);
+}
+
+void StepPlan::narrow_biases() {
+  for (std::vector<Op>& program : programs_) {
+    for (Op& op : program) {
+      auto* linear = std::get_if<Linear>(&op);
+      if (linear == nullptr || !linear->bias.exists()) continue;
+      if (tensor(linear->bias).storage != Storage::parameter) continue;
+      linear->bias = compute_copy(linear->bias, tensor(linear->y).dtype);
+    }
+  }
+}
+
+void StepPlan::finish(const PlanTarget& target) {
+  if (finished_) throw InternalError("plan finished twice");
+  derive_programs();
+  // The plan may use what its ops apart would need.
+  const std::int64_t budget =
+      target.offers.second_lane ? lay_out_activations(tensors_, programs_, kept_) : 0;
+  fuse_programs(target);
+  if (offers_.narrow_biases) narrow_biases();
   build_update_programs();
-  std::vector<const std::vector<Op>*> programs;
-  for (const auto& program : programs_) programs.push_back(&program);
-  storage_bytes_[static_cast<std::size_t>(Storage::activation)] =
-      lay_out_activations(tensors_, programs, kept_, options_.slack);
+  for (const Program which : kEnumValues<Program>) {
+    for (const Op& op : programs_[which]) {
+      lanes_[which].push_back(lane_of(op, tensors_, offers_));
+    }
+  }
+  storage_bytes_[Storage::activation] =
+      lay_out_activations(tensors_, programs_, kept_, lanes_, budget);
   finished_ = true;
 }
 
@@ -141,9 +171,7 @@ TensorId StepPlan::gradient(TensorId id) const {
 
 TensorId StepPlan::find(const std::string& name) const {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (tensors_[i].name == name && !tensors_[i].master.exists()) {
-      return {static_cast<std::int32_t>(i)};
-    }
+    if (tensors_[i].name == name && !tensors_[i].master.exists()) return tensors_.id_of(i);
   }
   return {};
 }

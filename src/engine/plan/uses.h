@@ -1,6 +1,7 @@
 // Which tensors an op reads and writes: all that lifetimes and dependencies need to know of it.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -9,7 +10,12 @@
 
 namespace fathom::engine {
 
+inline bool contains(const std::vector<TensorId>& ids, TensorId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
 struct Uses {
+  Uses() = default;
   /// Ids that do not exist (optional operands) are dropped.
   Uses(std::initializer_list<TensorId> read, std::initializer_list<TensorId> written) {
     for (const TensorId id : read) {
@@ -31,5 +37,23 @@ struct Uses {
   std::vector<TensorId> writes;
   std::vector<std::pair<TensorId, TensorId>> in_place;
 };
+
+/// What an op does that runs `parts` in turn and never brings `internal` to memory.
+inline Uses joined(std::initializer_list<Uses> parts, TensorId internal = {}) {
+  Uses all;
+  const auto add = [&](std::vector<TensorId>& ids, TensorId id) {
+    if (id != internal && !contains(ids, id)) ids.push_back(id);
+  };
+  for (const Uses& part : parts) {
+    for (const TensorId id : part.reads) {
+      if (!contains(all.writes, id)) add(all.reads, id);
+    }
+    for (const TensorId id : part.writes) add(all.writes, id);
+    for (const auto& [from, to] : part.in_place) {
+      if (from != internal && to != internal) all.in_place.emplace_back(from, to);
+    }
+  }
+  return all;
+}
 
 }  // namespace fathom::engine

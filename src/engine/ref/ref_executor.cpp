@@ -9,30 +9,30 @@ RefExecutor::RefExecutor(const StepPlan& plan) : plan_(plan), memory_(plan.tenso
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     const Tensor& tensor = plan.tensors()[i];
     // Wholes of parameters and gradients are seen through their parts.
-    const TensorId id{static_cast<std::int32_t>(i)};
+    const TensorId id = plan.tensors().id_of(i);
     if (id == plan.whole(Storage::parameter) || id == plan.whole(Storage::gradient)) continue;
     memory_[i].assign(static_cast<std::size_t>(tensor.size()), 0.0);
   }
 }
 
 double* RefExecutor::data(TensorId id) {
-  return id.exists() ? memory_[static_cast<std::size_t>(id.index)].data() : nullptr;
+  return id.exists() ? memory_[id].data() : nullptr;
 }
 
 void RefExecutor::write(TensorId id, std::span<const float> values) {
-  auto& target = memory_[static_cast<std::size_t>(id.index)];
+  auto& target = memory_[id];
   require(target.size() == values.size(), "write: sizes differ");
   target.assign(values.begin(), values.end());
 }
 
 void RefExecutor::write_tokens(TensorId id, std::span<const std::int32_t> values) {
-  auto& target = memory_[static_cast<std::size_t>(id.index)];
+  auto& target = memory_[id];
   require(target.size() == values.size(), "write: sizes differ");
   target.assign(values.begin(), values.end());
 }
 
 void RefExecutor::read(TensorId id, std::span<float> values) const {
-  const auto& source = memory_[static_cast<std::size_t>(id.index)];
+  const auto& source = memory_[id];
   require(source.size() == values.size(), "read: sizes differ");
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(source[i]);
 }

@@ -21,7 +21,7 @@ class RefExecutor : public Executor {
 
  private:
   const StepPlan& plan_;
-  std::vector<std::vector<double>> memory_;  // by tensor; views of whole storages stay empty
+  TensorTable<std::vector<double>> memory_;  // views of whole storages stay empty
 };
 
 }  // namespace fathom::engine

@@ -1,4 +1,4 @@
-// The naive form of every op, each in ops/NAME_ref.cpp.
+// The naive form of every op, each in ops/NAME/NAME_ref.cpp.
 #pragma once
 
 #include "engine/ref/ref_executor.h"
@@ -42,5 +42,11 @@ void run(const Logits&, const Context&);
 void run(const SquaredNorm&, const Context&);
 void run(const AdamW&, const Context&);
 void run(const CopyParameters&, const Context&);
+void run(const LinearThenActivation&, const Context&);
+void run(const LinearBackwardThenActivation&, const Context&);
+void run(const LinearThenNorm&, const Context&);
+void run(const LinearBackwardThenNorm&, const Context&);
+template <class Maker>
+void run(const WithBiasGradient<Maker>&, const Context&);
 
 }  // namespace fathom::engine::ref

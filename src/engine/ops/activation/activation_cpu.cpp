@@ -11,15 +11,10 @@ static_assert(same_place(Curve::gelu_tanh, ActivationKind::gelu_tanh));
 static_assert(same_place(Curve::swiglu, ActivationKind::swiglu));
 
 BoundOp bind(const Activation& op, const Context& context) {
-  require(!op.slopes.exists(), "activation: this plan is for another device");
+  require(!op.slopes.exists() && !op.bias.exists(), "activation: a plan for another device");
   const Tensor& y = context.tensor(op.y);
-  const ActivationArgs args{context.operand(op.u),
-                            context.operand(op.y),
-                            {},
-                            {},
-                            y.cols,
-                            static_cast<Curve>(op.kind),
-                            false};
+  const ActivationArgs args{
+      context.operand(op.u), context.operand(op.y), {}, {}, y.cols, op.kind, false};
   return [args, rows = y.rows, &kernels = context.kernels,
           threads = context.threads](const StepScalars&) {
     parallel_ranges(threads, rows, 1, [&](std::int64_t begin, std::int64_t end) {
@@ -29,9 +24,10 @@ BoundOp bind(const Activation& op, const Context& context) {
 }
 
 BoundOp bind(const ActivationBackward& op, const Context& context) {
+  require(!op.slopes.exists() && !op.bias.exists(), "activation: a plan for another device");
   const Tensor& dy = context.tensor(op.dy);
   const ActivationArgs args{context.operand(op.u),          {},      context.operand(op.dy),
-                            context.operand(op.du),         dy.cols, static_cast<Curve>(op.kind),
+                            context.operand(op.du),         dy.cols, op.kind,
                             op.mode == GradMode::accumulate};
   return [args, rows = dy.rows, &kernels = context.kernels,
           threads = context.threads](const StepScalars&) {

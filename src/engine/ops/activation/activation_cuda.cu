@@ -2,6 +2,7 @@
 // and so do the sums of its columns.
 #include "engine/cuda/activation_value.cuh"
 #include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/device.cuh"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -175,7 +176,7 @@ struct Launch {
 
 /// As many blocks as the device holds at once; each walks down its share of the rows.
 template <bool kBackward>
-Launch launch_for(ActivationKind kind, const Args& args, int multiprocessors) {
+Launch launch_for(ActivationKind kind, const Args& args, const Gpu& gpu) {
   const bool packed = args.width % 8 == 0;
   const Kernel kernel = kernel_for<kBackward>(kind, packed, (kBackward ? args.dy : args.u).bf16);
   int resident = 0;
@@ -186,7 +187,7 @@ Launch launch_for(ActivationKind kind, const Args& args, int multiprocessors) {
   const dim3 block(across, std::max(1u, kThreads / across));
   const auto columns = static_cast<unsigned>((packs + across - 1) / across);
   const std::int64_t most =
-      std::max<std::int64_t>(1, std::int64_t{resident} * multiprocessors / columns);
+      std::max<std::int64_t>(1, std::int64_t{resident} * gpu.multiprocessors / columns);
   const auto parts = std::min<std::int64_t>(most, blocks_for(args.rows, static_cast<int>(block.y)));
   return {kernel, dim3(columns, static_cast<unsigned>(parts)), block};
 }
@@ -198,7 +199,7 @@ Args backward_args(const ActivationBackward& op, const Context& context) {
   args.u = context.operand(op.u);
   args.du = context.operand(op.du);
   args.slopes = static_cast<std::uint8_t*>(context.address(op.slopes));
-  if (op.u.exists()) args.bias = context.floats(context.late_bias(op.u));
+  args.bias = context.floats(op.bias);
   args.rows = dy.rows;
   args.width = dy.cols;
   args.accumulate = op.mode == GradMode::accumulate;
@@ -212,30 +213,30 @@ BoundOp bind(const Activation& op, const Context& context) {
   args.u = context.operand(op.u);
   args.y = context.operand(op.y);
   args.slopes = static_cast<std::uint8_t*>(context.address(op.slopes));
-  args.bias = context.floats(context.late_bias(op.u));
+  args.bias = context.floats(op.bias);
   args.rows = context.tensor(op.y).rows;
   args.width = context.tensor(op.y).cols;
-  const Launch launch = launch_for<false>(op.kind, args, context.multiprocessors);
+  const Launch launch = launch_for<false>(op.kind, args, context.gpu);
   return [args, launch](cudaStream_t stream) { launch(args, stream); };
 }
 
 BoundOp bind(const ActivationBackward& op, const Context& context) {
   const Args args = backward_args(op, context);
-  const Launch launch = launch_for<true>(op.kind, args, context.multiprocessors);
+  const Launch launch = launch_for<true>(op.kind, args, context.gpu);
   return [args, launch](cudaStream_t stream) { launch(args, stream); };
 }
 
-BoundOp bind_with_sums(const ActivationBackward& op, float* bias_sums, bool accumulate,
-                       const Context& context) {
-  const Args bare = backward_args(op, context);
-  const Launch launch = launch_for<true>(op.kind, bare, context.multiprocessors);
-  const std::int64_t width = context.tensor(op.du).cols;
+BoundOp bind(const WithBiasGradient<ActivationBackward>& op, const Context& context) {
+  const Args bare = backward_args(op.maker, context);
+  const Launch launch = launch_for<true>(op.maker.kind, bare, context.gpu);
+  const std::int64_t width = context.tensor(op.maker.du).cols;
+  const ColumnSums sums = column_sums(op.bias, context);
   context.scratch->reserve(launch.grid.y * width * 4);
   return [=, scratch = context.scratch](cudaStream_t stream) {
     Args args = bare;
     args.partial = static_cast<float*>(scratch->data());
     launch(args, stream);
-    reduce_parts(args.partial, launch.grid.y, width, bias_sums, 1, accumulate, stream);
+    reduce_parts(args.partial, launch.grid.y, width, sums, 1, stream);
   };
 }
 

@@ -37,13 +37,16 @@ Value evaluate(ActivationKind kind, double u) {
 
 void run(const Activation& op, const Context& context) {
   const Tensor& y = context.tensor(op.y);
-  const double* u = context.data(op.u);
+  const bool gated = op.kind == ActivationKind::swiglu;
+  const std::int64_t width = context.tensor(op.u).cols;
+  const double* bias = context.data(op.bias);
+  const auto u = [&](std::int64_t n, std::int64_t c) {
+    return context.data(op.u)[n * width + c] + (bias ? bias[c] : 0);
+  };
   for (std::int64_t n = 0; n < y.rows; ++n) {
     for (std::int64_t c = 0; c < y.cols; ++c) {
-      const bool gated = op.kind == ActivationKind::swiglu;
-      const std::int64_t at = n * y.cols * (gated ? 2 : 1) + c;
-      const Value value = evaluate(op.kind, u[at]);
-      context.data(op.y)[n * y.cols + c] = value.y * (gated ? u[at + y.cols] : 1.0);
+      const Value value = evaluate(op.kind, u(n, c));
+      context.data(op.y)[n * y.cols + c] = value.y * (gated ? u(n, c + y.cols) : 1.0);
       if (op.slopes.exists()) context.data(op.slopes)[n * y.cols + c] = value.slope;
     }
   }
@@ -51,20 +54,25 @@ void run(const Activation& op, const Context& context) {
 
 void run(const ActivationBackward& op, const Context& context) {
   const Tensor& dy = context.tensor(op.dy);
-  const bool kept = op.slopes.exists();
-  const double* u = context.data(kept ? op.slopes : op.u);
+  const std::int64_t width = context.tensor(op.du).cols;
+  const double* bias = context.data(op.bias);
+  const auto u = [&](std::int64_t n, std::int64_t c) {
+    return context.data(op.u)[n * width + c] + (bias ? bias[c] : 0);
+  };
   double* du = context.data(op.du);
   for (std::int64_t n = 0; n < dy.rows; ++n) {
     for (std::int64_t c = 0; c < dy.cols; ++c) {
       const double d = context.data(op.dy)[n * dy.cols + c];
+      const std::int64_t at = n * width + c;
       if (op.kind == ActivationKind::swiglu) {
-        const std::int64_t gate = n * dy.cols * 2 + c, value = gate + dy.cols;
-        const Value silu = evaluate(op.kind, u[gate]);
-        put(&du[gate], d * u[value] * silu.slope, op.mode);
-        put(&du[value], d * silu.y, op.mode);
+        const Value silu = evaluate(op.kind, u(n, c));
+        const double value = u(n, c + dy.cols);
+        put(&du[at], d * value * silu.slope, op.mode);
+        put(&du[at + dy.cols], d * silu.y, op.mode);
       } else {
-        const std::int64_t at = n * dy.cols + c;
-        put(&du[at], d * (kept ? u[at] : evaluate(op.kind, u[at]).slope), op.mode);
+        const double slope =
+            op.slopes.exists() ? context.data(op.slopes)[at] : evaluate(op.kind, u(n, c)).slope;
+        put(&du[at], d * slope, op.mode);
       }
     }
   }

@@ -46,22 +46,22 @@ struct Silu {
 };
 
 template <class Body>
-void with_curve(Curve curve, Body body) {
-  switch (curve) {
-    case Curve::relu:
+void with_kind(ActivationKind kind, Body body) {
+  switch (kind) {
+    case ActivationKind::relu:
       return body(Relu{});
-    case Curve::gelu:
+    case ActivationKind::gelu:
       return body(Gelu{});
-    case Curve::gelu_tanh:
+    case ActivationKind::gelu_tanh:
       return body(GeluTanh{});
-    case Curve::swiglu:
+    case ActivationKind::swiglu:
       return body(Silu{});
   }
 }
 
 template <class T, class F>
 void forward(const ActivationArgs& args, std::int64_t begin, std::int64_t end, F) {
-  const bool gated = args.curve == Curve::swiglu;
+  const bool gated = args.kind == ActivationKind::swiglu;
   const std::int64_t width = args.width;
   for (std::int64_t row = begin; row < end; ++row) {
     const T* u = static_cast<const T*>(args.u.data) + row * width * (gated ? 2 : 1);
@@ -76,7 +76,7 @@ void forward(const ActivationArgs& args, std::int64_t begin, std::int64_t end, F
 
 template <class T, class F>
 void backward(const ActivationArgs& args, std::int64_t begin, std::int64_t end, F) {
-  const bool gated = args.curve == Curve::swiglu;
+  const bool gated = args.kind == ActivationKind::swiglu;
   const std::int64_t width = args.width;
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t start = row * width * (gated ? 2 : 1);
@@ -101,15 +101,15 @@ void backward(const ActivationArgs& args, std::int64_t begin, std::int64_t end, 
 
 void activation_forward(const ActivationArgs& args, std::int64_t begin, std::int64_t end) {
   with_type(args.y, [&](auto type) {
-    with_curve(args.curve,
-               [&](auto curve) { forward<ElementOf<decltype(type)>>(args, begin, end, curve); });
+    with_kind(args.kind,
+              [&](auto curve) { forward<ElementOf<decltype(type)>>(args, begin, end, curve); });
   });
 }
 
 void activation_backward(const ActivationArgs& args, std::int64_t begin, std::int64_t end) {
   with_type(args.dy, [&](auto type) {
-    with_curve(args.curve,
-               [&](auto curve) { backward<ElementOf<decltype(type)>>(args, begin, end, curve); });
+    with_kind(args.kind,
+              [&](auto curve) { backward<ElementOf<decltype(type)>>(args, begin, end, curve); });
   });
 }
 

@@ -46,7 +46,11 @@ struct AdamW {
 struct CopyParameters {
   std::vector<TensorId> copies;
 
-  Uses uses() const { return {{}, {}}; }
+  Uses uses() const {
+    Uses uses;
+    uses.writes = copies;
+    return uses;
+  }
 };
 
 }  // namespace fathom::engine

@@ -2,6 +2,7 @@
 // pieces of equal size, one block a piece, so that many small parameters cost no more launches than
 // one large.
 #include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/device.cuh"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -92,7 +93,7 @@ __global__ void copy_kernel(const Copy* copies) {
 
 BoundOp bind(const SquaredNorm& op, const Context& context) {
   const std::int64_t size = context.tensor(op.gradients).size();
-  const int blocks = std::min(2 * context.multiprocessors, blocks_for(size, 4 * kThreads));
+  const int blocks = blocks_for(size, 4 * kThreads, context.gpu, 2);
   context.scratch->reserve(blocks * 8);
   return [=, gradients = context.floats(op.gradients), norm = context.floats(op.norm),
           scratch = context.scratch](cudaStream_t stream) {
@@ -130,19 +131,13 @@ BoundOp bind(const AdamW& op, const Context& context) {
 
 BoundOp bind(const CopyParameters& op, const Context& context) {
   std::vector<Copy> copies;
-  const auto add = [&](const void* from, const void* to, std::int64_t size) {
-    for (std::int64_t at = 0; at < size; at += kPiece) {
-      copies.push_back({static_cast<const float*>(from) + at,
-                        static_cast<__nv_bfloat16*>(const_cast<void*>(to)) + at,
-                        std::min(kPiece, size - at)});
-    }
-  };
   for (const TensorId id : op.copies) {
-    add(context.address(context.tensor(id).master), context.address(id), context.tensor(id).size());
-  }
-  for (const TensorId parameter : context.plan.parameters()) {
-    const void* copy = context.bias_copy(parameter);
-    if (copy != nullptr) add(context.address(parameter), copy, context.tensor(parameter).size());
+    const auto* from = context.floats(context.tensor(id).master);
+    auto* to = static_cast<__nv_bfloat16*>(context.address(id));
+    const std::int64_t size = context.tensor(id).size();
+    for (std::int64_t at = 0; at < size; at += kPiece) {
+      copies.push_back({from + at, to + at, std::min(kPiece, size - at)});
+    }
   }
   return [copies = context.upload(copies), count = copies.size()](cudaStream_t stream) {
     copy_kernel<<<static_cast<unsigned>(count), kThreads, 0, stream>>>(copies);

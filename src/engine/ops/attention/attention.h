@@ -2,7 +2,7 @@
 //
 // qkv [B T, (H + 2 G) K] holds H query heads, then G key heads, then G value heads of size K;
 // query head h uses key head h G / H (grouped-query attention when G < H). With rotary positions
-// q and k are first turned: (x_i, x_{i+K/2}) by the angle t base^(-2i/K) (arXiv 2104.09864).
+// q and k are first rotated: (x_i, x_{i+K/2}) by the angle t base^(-2i/K) (arXiv 2104.09864).
 // s_ij = scale <q_i, k_j>; the weights of row i are
 //
 //   softmax  a_ij = exp(s_ij) / sum_j exp(s_ij)
@@ -14,13 +14,16 @@
 //
 // No T x T matrix is kept: forward stores one number a row, `stats` f32 [B H, T] (softmax: the log
 // of the sum; linear: the sum), backward recomputes the weights block by block from it.
-// Adjoint, with p = dy_i . v_j and delta_i = sum_j a_ij p_ij = <dy_i, y_i>:
+// Backward, with p = dy_i . v_j and delta_i = sum_j a_ij p_ij = <dy_i, y_i>:
 //   dv_j = sum_i a_ij dy_i;   ds_ij = a_ij (p_ij - delta_i)  (softmax),  p_ij  (none),
 //   (p_ij - delta_i) / sum_i  (linear);   dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij
-//   q_i, then turned back, or through f' for linear attention.
+//   q_i, then rotated back, or through f' for linear attention.
 #pragma once
 
+#include <algorithm>
+
 #include "core/enum_names.h"
+#include "engine/ops/attention/attention_kind.h"
 #include "engine/plan/uses.h"
 
 namespace fathom::engine {
@@ -28,11 +31,9 @@ namespace fathom::engine {
 class StepPlan;
 class Differentiator;
 
-enum class AttentionKind : std::uint8_t { softmax, none, linear };
 constexpr auto enum_names(AttentionKind) {
   return std::array{"softmax", "none", "linear"};
 }
-enum class MaskKind : std::uint8_t { causal, bidirectional, strict };
 constexpr auto enum_names(MaskKind) {
   return std::array{"causal", "bidirectional", "strict"};
 }
@@ -55,6 +56,20 @@ struct AttentionShape {
     if (mask == MaskKind::strict && key >= query) return false;
     const std::int64_t distance = query < key ? key - query : query - key;
     return window == 0 || distance < window;
+  }
+  /// Of queries and keys, in one sequence.
+  std::int64_t allowed_pairs() const {
+    std::int64_t pairs = 0;
+    for (std::int64_t i = 0; i < context; ++i) {
+      std::int64_t first = 0, last = context - 1;
+      if (mask != MaskKind::bidirectional) last = mask == MaskKind::causal ? i : i - 1;
+      if (window > 0) {
+        first = std::max(first, i - window + 1);
+        last = std::min(last, i + window - 1);
+      }
+      pairs += std::max<std::int64_t>(0, last - first + 1);
+    }
+    return pairs;
   }
 };
 

@@ -14,7 +14,7 @@ static inline std::int64_t padded(std::int64_t size, std::int64_t unit) {
   return (size + unit - 1) / unit * unit;
 }
 
-/// Which part of a product of a block on the diagonal is needed under a causal mask.
+/// Which part of a GEMM of a block on the diagonal is needed under a causal mask.
 enum class Part { whole, columns_upto_row, columns_from_row, depth_upto_row, depth_from_row };
 
 static inline Vec feature(Vec x) {
@@ -41,8 +41,8 @@ struct Head {
   std::int64_t value_column() const { return (args.heads + args.key_heads + key_head) * size; }
   std::int64_t group() const { return args.heads / args.key_heads; }
 
-  void turn(float* row, std::int64_t t, float direction) const {
-    const float* cosines = args.turns + t * size;
+  void rotate(float* row, std::int64_t t, float direction) const {
+    const float* cosines = args.rotations + t * size;
     const float* sines = cosines + size / 2;
     for (std::int64_t i = 0; i < size / 2; ++i) {
       const float a = row[i], b = row[i + size / 2], s = direction * sines[i];
@@ -52,7 +52,7 @@ struct Head {
   }
 
   /// Rows [first, first + count) of `source`, one head wide at `column`, as f32; rows beyond the
-  /// context are zero. Queries and keys are turned and, for linear attention, mapped.
+  /// context are zero. Queries and keys are rotated and, for linear attention, mapped.
   template <class T>
   void gather(const T* source, std::int64_t cols, std::int64_t column, std::int64_t first,
               std::int64_t count, bool as_key, bool mapped, float* out) const {
@@ -67,8 +67,8 @@ struct Head {
       for_vectors(size, [&](std::int64_t i, std::int64_t n) {
         store_upto(row + i, load_upto(from + i, n), n);
       });
-      if (as_key && args.turns) turn(row, t, 1.0f);
-      if (!mapped || args.weighting != Weighting::linear) continue;
+      if (as_key && args.rotations) rotate(row, t, 1.0f);
+      if (!mapped || args.kind != AttentionKind::linear) continue;
       for_vectors(size, [&](std::int64_t i, std::int64_t n) {
         store_upto(row + i, feature(load_upto(row + i, n)), n);
       });
@@ -102,7 +102,7 @@ struct Head {
   std::int64_t end_block(std::int64_t query) const {
     const std::int64_t all = padded_context / kBlock;
     std::int64_t last = all;
-    if (args.mask != Mask::bidirectional) last = query / kBlock + 1;
+    if (args.mask != MaskKind::bidirectional) last = query / kBlock + 1;
     if (args.window > 0) {
       const std::int64_t key = query + kBlock - 1 + args.window - 1;
       const std::int64_t limit = key / kBlock + 1;
@@ -112,7 +112,7 @@ struct Head {
   }
   bool fully_allowed(std::int64_t query, std::int64_t key) const {
     if (key + kBlock > context || query + kBlock > context) return false;
-    if (args.mask != Mask::bidirectional && key + kBlock > query) return false;
+    if (args.mask != MaskKind::bidirectional && key + kBlock > query) return false;
     if (args.window == 0) return true;
     const std::int64_t before = query + kBlock - 1 - key, after = key + kBlock - 1 - query;
     return before < args.window && after < args.window;
@@ -123,8 +123,8 @@ struct Head {
   };
   Range allowed(std::int64_t i, std::int64_t key) const {
     std::int64_t begin = 0, end = context;
-    if (args.mask == Mask::causal) end = i + 1;
-    if (args.mask == Mask::strict) end = i;
+    if (args.mask == MaskKind::causal) end = i + 1;
+    if (args.mask == MaskKind::strict) end = i;
     if (args.window > 0 && i - args.window + 1 > begin) begin = i - args.window + 1;
     if (args.window > 0 && i + args.window < end) end = i + args.window;
     if (end > context) end = context;
@@ -132,7 +132,7 @@ struct Head {
     return {begin - key, end - key};
   }
   Part diagonal(std::int64_t query, std::int64_t key, Part part) const {
-    return query == key && args.mask != Mask::bidirectional ? part : Part::whole;
+    return query == key && args.mask != MaskKind::bidirectional ? part : Part::whole;
   }
   void mask(float* scores, std::int64_t query, std::int64_t key, float value) const {
     for (std::int64_t i = 0; i < kBlock; ++i) {
@@ -150,20 +150,20 @@ struct Head {
   }
 };
 
-/// Writes gradients of turned, mapped rows back to the columns they came from.
+/// Writes gradients of rotated, mapped rows back to the columns they came from.
 template <class T>
 void scatter(const Head& head, float* gradient, const float* mapped, std::int64_t column,
              std::int64_t first, std::int64_t count, float factor, bool as_key) {
   for (std::int64_t r = 0; r < count && first + r < head.context; ++r) {
     float* row = gradient + r * head.stride;
-    if (as_key && head.args.weighting == Weighting::linear) {
+    if (as_key && head.args.kind == AttentionKind::linear) {
       // f = elu + 1: the slope is 1 where f > 1 and f itself elsewhere.
       for (std::int64_t c = 0; c < head.size; ++c) {
         const float f = mapped[r * head.stride + c];
         row[c] *= f > 1.0f ? 1.0f : f;
       }
     }
-    if (as_key && head.args.turns) head.turn(row, first + r, -1.0f);
+    if (as_key && head.args.rotations) head.rotate(row, first + r, -1.0f);
     T* out = static_cast<T*>(head.args.d_qkv.data) +
              (head.sequence * head.context + first + r) * head.qkv_cols() + column;
     for_vectors(head.size, [&](std::int64_t c, std::int64_t n) {
@@ -172,10 +172,10 @@ void scatter(const Head& head, float* gradient, const float* mapped, std::int64_
   }
 }
 
-/// Attention of bf16 with a softmax, by products of bf16 pairs; only where the instructions exist.
+/// Attention of bf16 with a softmax, by GEMMs of bf16 pairs; only where the instructions exist.
 inline constexpr std::int64_t kLargestHead = 512;
 static inline bool takes_pairs(const AttentionArgs& args) {
-  return args.qkv.bf16 && args.weighting == Weighting::softmax && args.scale > 0 &&
+  return args.qkv.bf16 && args.kind == AttentionKind::softmax && args.scale > 0 &&
          args.head_size <= kLargestHead;
 }
 void attention_forward_pairs(const AttentionArgs& args, std::int64_t task, float* scratch);

@@ -2,7 +2,7 @@
 // the rate of f32. Scores and all sums are f32; the weights and their slopes are rounded to bf16
 // before they are multiplied, as the other factors are already.
 //
-// A product C[64, n] += A[64, k] B[k, n] reads A as rows of pairs and B with the pairs of its rows
+// A GEMM C[64, n] += A[64, k] B[k, n] reads A as rows of pairs and B with the pairs of its rows
 // side by side, [k/2][n][2]. For A B^T that is B's pairs as 32-bit numbers, transposed; for A B it
 // is B's rows interleaved two by two. Backward computes transposed scores [key, query], whose rows
 // are the A of d_keys and d_values.
@@ -56,9 +56,9 @@ inline void tile(std::int64_t k_begin, std::int64_t k_end, const Pair* a, std::i
 }
 
 /// C[64, columns] (+)= A B; `pairs` is half the depth; columns a multiple of 2 kLanes.
-void product(std::int64_t columns, std::int64_t pairs, const Pair* a, std::int64_t a_row,
-             const Pair* b, std::int64_t b_row, float* c, std::int64_t c_row, bool accumulate,
-             Part part) {
+void gemm(std::int64_t columns, std::int64_t pairs, const Pair* a, std::int64_t a_row,
+          const Pair* b, std::int64_t b_row, float* c, std::int64_t c_row, bool accumulate,
+          Part part) {
   constexpr std::int64_t kRows = 8, kCols = 2 * kLanes;
   for (std::int64_t i = 0; i < kBlock; i += kRows) {
     const std::int64_t edge = i + kRows;
@@ -73,7 +73,7 @@ void product(std::int64_t columns, std::int64_t pairs, const Pair* a, std::int64
   }
 }
 
-/// Rows of one head as bf16 in rows of `stride` pairs, turned if positions are rotary.
+/// Rows of one head as bf16 in rows of `stride` pairs, rotated if positions are rotary.
 struct PairHead : Head {
   std::int64_t pairs;  // of a row, padded with zeros to whole vectors
 
@@ -93,11 +93,11 @@ struct PairHead : Head {
       if (t >= context) continue;
       const Bf16* from =
           static_cast<const Bf16*>(source) + (sequence * context + t) * cols + column;
-      if (as_key && args.turns) {
-        float turned[kLargestHead];
-        for (std::int64_t i = 0; i < size; ++i) turned[i] = load_part(from + i, 1)[0];
-        turn(turned, t, 1.0f);
-        for (std::int64_t i = 0; i < size; ++i) store_part(row + i, splat(turned[i]), 1);
+      if (as_key && args.rotations) {
+        float rotated[kLargestHead];
+        for (std::int64_t i = 0; i < size; ++i) rotated[i] = load_part(from + i, 1)[0];
+        rotate(rotated, t, 1.0f);
+        for (std::int64_t i = 0; i < size; ++i) store_part(row + i, splat(rotated[i]), 1);
         continue;
       }
       for_vectors(size, [&](std::int64_t i, std::int64_t n) {
@@ -215,14 +215,14 @@ void forward_query_block(const PairHead& head, std::int64_t h, std::int64_t quer
   }
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
-    product(kBlock, head.pairs, s.q, head.pairs, s.keys_t + key * head.pairs, kBlock, s.scores,
-            kBlock, false, head.diagonal(query, key, Part::columns_upto_row));
+    gemm(kBlock, head.pairs, s.q, head.pairs, s.keys_t + key * head.pairs, kBlock, s.scores, kBlock,
+         false, head.diagonal(query, key, Part::columns_upto_row));
     if (!head.fully_allowed(query, key)) {
       head.mask(s.scores, query, key, kMasked / args.scale);
     }
     online_softmax(s.scores, args.scale, s.weights, s.tops, s.sums, s.y, head.stride);
-    product(head.stride, kBlockPairs, s.weights, kBlockPairs, s.values + key * head.pairs,
-            head.stride, s.y, head.stride, true, head.diagonal(query, key, Part::depth_upto_row));
+    gemm(head.stride, kBlockPairs, s.weights, kBlockPairs, s.values + key * head.pairs, head.stride,
+         s.y, head.stride, true, head.diagonal(query, key, Part::depth_upto_row));
   }
   for (std::int64_t i = 0; i < kBlock && query + i < head.context; ++i) {
     const float factor = s.sums[i] > 0 ? 1.0f / s.sums[i] : 0.0f;
@@ -277,8 +277,8 @@ VecI sees(const PairHead& head, std::int64_t query, std::int64_t key) {
   const auto window = static_cast<std::int32_t>(head.args.window);
   VecI yes = i < context;
   if (key >= head.context) yes = VecI{};
-  if (head.args.mask == Mask::causal) yes &= i >= j;
-  if (head.args.mask == Mask::strict) yes &= i > j;
+  if (head.args.mask == MaskKind::causal) yes &= i >= j;
+  if (head.args.mask == MaskKind::strict) yes &= i > j;
   if (window > 0) yes &= (i - j < window) & (j - i < window);
   return yes;
 }
@@ -349,18 +349,18 @@ void backward_query_block(const PairHead& head, std::int64_t h, std::int64_t que
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
     const Part columns = head.diagonal(query, key, Part::columns_from_row);
-    product(kBlock, pairs, s.keys + key * pairs, pairs, s.q_t, kBlock, s.scores, kBlock, false,
-            columns);
-    product(kBlock, pairs, s.values + key * pairs, pairs, s.dy_t, kBlock, s.d_weights, kBlock,
-            false, columns);
+    gemm(kBlock, pairs, s.keys + key * pairs, pairs, s.q_t, kBlock, s.scores, kBlock, false,
+         columns);
+    gemm(kBlock, pairs, s.values + key * pairs, pairs, s.dy_t, kBlock, s.d_weights, kBlock, false,
+         columns);
     weights_and_slopes(head, s, query, key);
-    product(stride, kBlockPairs, s.slopes_t, kBlockPairs, s.keys_by_two + key * pairs, stride, s.dq,
-            stride, true, head.diagonal(query, key, Part::depth_upto_row));
+    gemm(stride, kBlockPairs, s.slopes_t, kBlockPairs, s.keys_by_two + key * pairs, stride, s.dq,
+         stride, true, head.diagonal(query, key, Part::depth_upto_row));
     const Part from_row = head.diagonal(query, key, Part::depth_from_row);
-    product(stride, kBlockPairs, s.slopes, kBlockPairs, s.q_by_two, stride, s.d_keys + key * stride,
-            stride, true, from_row);
-    product(stride, kBlockPairs, s.weights, kBlockPairs, s.dy_by_two, stride,
-            s.d_values + key * stride, stride, true, from_row);
+    gemm(stride, kBlockPairs, s.slopes, kBlockPairs, s.q_by_two, stride, s.d_keys + key * stride,
+         stride, true, from_row);
+    gemm(stride, kBlockPairs, s.weights, kBlockPairs, s.dy_by_two, stride,
+         s.d_values + key * stride, stride, true, from_row);
   }
   scatter<Bf16>(head, s.dq, nullptr, h * head.size, query, kBlock, head.args.scale, true);
 }

@@ -8,10 +8,10 @@ namespace {
 
 /// One head of one sequence: its queries, keys and values as the weights see them.
 struct Head {
-  std::vector<double> q, k, v;  // [T, K]; turned or mapped already
+  std::vector<double> q, k, v;  // [T, K]; rotated or mapped already
 };
 
-void turn(const AttentionShape& s, std::int64_t t, double* x, double direction) {
+void rotate(const AttentionShape& s, std::int64_t t, double* x, double direction) {
   const std::int64_t half = s.head_size / 2;
   for (std::int64_t i = 0; i < half; ++i) {
     const double angle = direction * static_cast<double>(t) *
@@ -42,14 +42,14 @@ Columns columns(const AttentionShape& s, std::int64_t h) {
 Head gather(const AttentionShape& s, const double* qkv, std::int64_t b, std::int64_t h) {
   Head head;
   const Columns at = columns(s, h);
-  const auto fill = [&](std::vector<double>& out, std::int64_t column, bool turned) {
+  const auto fill = [&](std::vector<double>& out, std::int64_t column, bool rotated) {
     out.resize(static_cast<std::size_t>(s.context * s.head_size));
     for (std::int64_t t = 0; t < s.context; ++t) {
       const double* row = qkv + (b * s.context + t) * s.qkv_cols() + column;
       double* target = out.data() + t * s.head_size;
       std::copy(row, row + s.head_size, target);
-      if (turned && s.rotary_base > 0) turn(s, t, target, 1);
-      for (std::int64_t c = 0; turned && s.kind == AttentionKind::linear && c < s.head_size; ++c) {
+      if (rotated && s.rotary_base > 0) rotate(s, t, target, 1);
+      for (std::int64_t c = 0; rotated && s.kind == AttentionKind::linear && c < s.head_size; ++c) {
         target[c] = feature(target[c]);
       }
     }
@@ -67,9 +67,9 @@ double dot(const double* a, const double* b, std::int64_t size) {
 }
 
 double score(const AttentionShape& s, const Head& head, std::int64_t i, std::int64_t j) {
-  const double product = dot(&head.q[static_cast<std::size_t>(i * s.head_size)],
-                             &head.k[static_cast<std::size_t>(j * s.head_size)], s.head_size);
-  return s.kind == AttentionKind::linear ? product : s.scale * product;
+  const double unscaled = dot(&head.q[static_cast<std::size_t>(i * s.head_size)],
+                              &head.k[static_cast<std::size_t>(j * s.head_size)], s.head_size);
+  return s.kind == AttentionKind::linear ? unscaled : s.scale * unscaled;
 }
 
 double weight(const AttentionShape& s, double score, double stat) {
@@ -156,11 +156,11 @@ void run(const AttentionBackward& op, const Context& context) {
         const auto scatter = [&](std::vector<double>& gradient, std::int64_t column) {
           double* d = &gradient[static_cast<std::size_t>(t * size)];
           std::vector<double> raw(qkv + row + column, qkv + row + column + size);
-          if (s.rotary_base > 0) turn(s, t, raw.data(), 1);
+          if (s.rotary_base > 0) rotate(s, t, raw.data(), 1);
           for (std::int64_t c = 0; s.kind == AttentionKind::linear && c < size; ++c) {
             d[c] *= feature_slope(raw[static_cast<std::size_t>(c)]);
           }
-          if (s.rotary_base > 0) turn(s, t, d, -1);
+          if (s.rotary_base > 0) rotate(s, t, d, -1);
           for (std::int64_t c = 0; c < size; ++c) d_qkv[row + column + c] += d[c];
         };
         scatter(dq, at.q);

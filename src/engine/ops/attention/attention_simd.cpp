@@ -2,7 +2,7 @@
 // is one sequence and one key head with all the query heads that share it.
 //
 // Scratch of a task holds the head's keys and values in f32, both as rows [T, K] and transposed
-// [K, T], padded with zeros to whole blocks and vectors, so that every product below is one plain
+// [K, T], padded with zeros to whole blocks and vectors, so that every GEMM below is one plain
 // row-times-matrix kernel.
 #include "engine/ops/attention/attention_blocks.h"
 
@@ -43,9 +43,9 @@ constexpr int kTileRows = kLanes == 16 ? 8 : 4;
 
 /// C[64, columns] (+)= A[64, depth] B[depth, columns]; A by its two strides, columns a multiple of
 /// kLanes.
-void product(std::int64_t columns, std::int64_t depth, const float* a, std::int64_t a_row,
-             std::int64_t a_depth, const float* b, std::int64_t b_row, float* c, std::int64_t c_row,
-             bool accumulate, Part part) {
+void gemm(std::int64_t columns, std::int64_t depth, const float* a, std::int64_t a_row,
+          std::int64_t a_depth, const float* b, std::int64_t b_row, float* c, std::int64_t c_row,
+          bool accumulate, Part part) {
   for (std::int64_t i = 0; i < kBlock; i += kTileRows) {
     const std::int64_t edge = i + kTileRows;
     const std::int64_t k_begin = part == Part::depth_from_row ? i : 0;
@@ -107,7 +107,7 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
   float* sums = tops + kBlock;
   head.gather(static_cast<const T*>(args.qkv.data), head.qkv_cols(), h * head.size, query, kBlock,
               true, true, q);
-  const float scale = args.weighting == Weighting::linear ? 1.0f : args.scale;
+  const float scale = args.kind == AttentionKind::linear ? 1.0f : args.scale;
   for (std::int64_t i = 0; i < kBlock * head.stride; i += kLanes) {
     store(q + i, load(q + i) * scale);
     store(y + i, Vec{});
@@ -116,23 +116,23 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
     tops[i] = kEmptyTop;
     sums[i] = 0;
   }
-  const bool softmax = args.weighting == Weighting::softmax;
+  const bool softmax = args.kind == AttentionKind::softmax;
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
-    product(kBlock, head.size, q, head.stride, 1, keys_t + key * head.stride, kBlock, scores,
-            kBlock, false, head.diagonal(query, key, Part::columns_upto_row));
+    gemm(kBlock, head.size, q, head.stride, 1, keys_t + key * head.stride, kBlock, scores, kBlock,
+         false, head.diagonal(query, key, Part::columns_upto_row));
     if (!head.fully_allowed(query, key)) head.mask(scores, query, key, softmax ? kMasked : 0.0f);
     if (softmax) online_softmax(scores, tops, sums, y, head.stride);
-    if (args.weighting == Weighting::linear) add_row_sums(scores, sums);
-    product(head.stride, kBlock, scores, kBlock, 1, values + key * head.stride, head.stride, y,
-            head.stride, true, head.diagonal(query, key, Part::depth_upto_row));
+    if (args.kind == AttentionKind::linear) add_row_sums(scores, sums);
+    gemm(head.stride, kBlock, scores, kBlock, 1, values + key * head.stride, head.stride, y,
+         head.stride, true, head.diagonal(query, key, Part::depth_upto_row));
   }
   for (std::int64_t i = 0; i < kBlock && query + i < head.context; ++i) {
-    const bool divided = args.weighting != Weighting::none;
+    const bool divided = args.kind != AttentionKind::none;
     const float factor = !divided ? 1.0f : (sums[i] > 0 ? 1.0f / sums[i] : 0.0f);
     float stat = 0;
     if (softmax && sums[i] > 0) stat = tops[i] + __builtin_logf(sums[i]);
-    if (args.weighting == Weighting::linear) stat = sums[i];
+    if (args.kind == AttentionKind::linear) stat = sums[i];
     args.stats[(head.sequence * args.heads + h) * head.context + query + i] = stat;
     T* out = static_cast<T*>(args.y.data) +
              ((head.sequence * head.context + query + i) * args.heads + h) * head.size;
@@ -145,18 +145,18 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
 /// scores -> weights; d (holding p = dy . v) -> ds. See ops/attention.h.
 void weights_and_slopes(const Head& head, float* scores, float* d, const float* stats,
                         const float* deltas, std::int64_t query, std::int64_t key) {
-  const Weighting weighting = head.args.weighting;
+  const AttentionKind kind = head.args.kind;
   for (std::int64_t i = 0; i < kBlock; ++i) {
     const float stat = stats[i];
-    const float inverse = weighting == Weighting::linear && stat > 0 ? 1.0f / stat : 0.0f;
+    const float inverse = kind == AttentionKind::linear && stat > 0 ? 1.0f / stat : 0.0f;
     for (std::int64_t j = 0; j < kBlock; j += kLanes) {
       const std::int64_t at = i * kBlock + j;
       const Vec s = load(scores + at), p = load(d + at);
-      if (weighting == Weighting::softmax) {
+      if (kind == AttentionKind::softmax) {
         const Vec a = exp(s - stat);
         store(scores + at, a);
         store(d + at, a * (p - deltas[i]));
-      } else if (weighting == Weighting::linear) {
+      } else if (kind == AttentionKind::linear) {
         store(scores + at, s * inverse);
         store(d + at, (p - deltas[i]) * inverse);
       }
@@ -208,7 +208,7 @@ void backward_query_block(const Head& head, std::int64_t h, std::int64_t query,
               false, s.dy);
   head.gather(static_cast<const T*>(args.y.data), y_cols, h * head.size, query, kBlock, false,
               false, s.y);
-  const float scale = args.weighting == Weighting::linear ? 1.0f : args.scale;
+  const float scale = args.kind == AttentionKind::linear ? 1.0f : args.scale;
   for (std::int64_t i = 0; i < kBlock; ++i) {
     Vec delta{};
     for (std::int64_t c = 0; c < stride; c += kLanes) {
@@ -224,18 +224,18 @@ void backward_query_block(const Head& head, std::int64_t h, std::int64_t query,
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
     const Part columns = head.diagonal(query, key, Part::columns_upto_row);
-    product(kBlock, head.size, s.q, stride, 1, s.keys_t + key * head.stride, kBlock, s.scores,
-            kBlock, false, columns);
-    product(kBlock, head.size, s.dy, stride, 1, s.values_t + key * stride, kBlock, s.slopes, kBlock,
-            false, columns);
+    gemm(kBlock, head.size, s.q, stride, 1, s.keys_t + key * head.stride, kBlock, s.scores, kBlock,
+         false, columns);
+    gemm(kBlock, head.size, s.dy, stride, 1, s.values_t + key * stride, kBlock, s.slopes, kBlock,
+         false, columns);
     weights_and_slopes(head, s.scores, s.slopes, s.stats, s.deltas, query, key);
-    product(stride, kBlock, s.slopes, kBlock, 1, s.keys + key * stride, stride, s.dq, stride, true,
-            head.diagonal(query, key, Part::depth_upto_row));
+    gemm(stride, kBlock, s.slopes, kBlock, 1, s.keys + key * stride, stride, s.dq, stride, true,
+         head.diagonal(query, key, Part::depth_upto_row));
     const Part from_row = head.diagonal(query, key, Part::depth_from_row);
-    product(stride, kBlock, s.slopes, 1, kBlock, s.q, stride, s.d_keys + key * stride, stride, true,
-            from_row);
-    product(stride, kBlock, s.scores, 1, kBlock, s.dy, stride, s.d_values + key * stride, stride,
-            true, from_row);
+    gemm(stride, kBlock, s.slopes, 1, kBlock, s.q, stride, s.d_keys + key * stride, stride, true,
+         from_row);
+    gemm(stride, kBlock, s.scores, 1, kBlock, s.dy, stride, s.d_values + key * stride, stride, true,
+         from_row);
   }
   scatter<T>(head, s.dq, s.q, h * head.size, query, kBlock, scale, true);
 }

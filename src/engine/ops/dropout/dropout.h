@@ -3,7 +3,7 @@
 //   y[i] = x[i] keep(i) / (1 - p),   keep(i) = word >= p 2^32
 //
 // where word is 32 bits of Philox at counter (i / 4, draw) and key (seed, stream): forward and
-// backward, every backend and a resumed run draw the same mask. Adjoint: dx = dy keep / (1 - p).
+// backward, every backend and a resumed run draw the same mask. Backward: dx = dy keep / (1 - p).
 #pragma once
 
 #include "engine/plan/uses.h"

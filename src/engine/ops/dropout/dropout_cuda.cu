@@ -1,4 +1,5 @@
 #include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/device.cuh"
 #include "engine/ops/dropout/dropout_mask.h"
 
 namespace fathom::engine::cuda {
@@ -24,8 +25,8 @@ __global__ void dropout_kernel(Operand x, Operand y, DropoutMask mask, const Dev
 BoundOp bound(const Context& context, TensorId x, TensorId y, const DropoutMask& mask,
               bool accumulate) {
   return [from = context.operand(x), to = context.operand(y), mask, scalars = context.scalars,
-          size = context.tensor(y).size(), accumulate](cudaStream_t stream) {
-    const int grid = std::min(132 * 16, blocks_for((size + 3) / 4, 256));
+          size = context.tensor(y).size(), accumulate, gpu = context.gpu](cudaStream_t stream) {
+    const int grid = blocks_for((size + 3) / 4, 256, gpu, 16);
     dropout_kernel<<<grid, 256, 0, stream>>>(from, to, mask, scalars, size, accumulate);
     check_launch("dropout");
   };

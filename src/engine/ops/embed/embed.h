@@ -2,7 +2,7 @@
 //
 //   y[n, :] = scale * table[token[n], :] + positions[n mod T, :]
 //
-// Adjoint: d_table[v, :] += scale * sum over n with token[n] = v of dy[n, :], in order of n, so
+// Backward: d_table[v, :] += scale * sum over n with token[n] = v of dy[n, :], in order of n, so
 // that the sum is the same on every run; d_positions[t, :] += sum over n = t mod T of dy[n, :].
 //
 // tokens i32 [N, 1], table f32 [V, D], positions f32 [T, D] or none, y [N, D] f32 or bf16.

@@ -4,6 +4,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/device.cuh"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -133,10 +134,15 @@ __global__ void join_runs_kernel(Runs a) {
   }
 }
 
-BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
-  const Tensor& dy = context.tensor(op.dy);
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+
+/// Sorts the rows by token, which is known before anything else is: an early side work. Sets keys,
+/// rows and starts of `runs`.
+void sort_early(Runs& runs, const EmbedBackward& op, const Context& context) {
   const std::int64_t classes = context.tensor(op.d_table).rows;
-  const int rows = static_cast<int>(dy.rows);
+  const int rows = runs.count;
   int bits = 1;
   while ((std::int64_t{1} << bits) < classes) ++bits;
   std::size_t sort_bytes = 0;
@@ -144,24 +150,18 @@ BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
   std::int32_t* no_values = nullptr;
   cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, no_keys, no_values, no_keys, no_values, rows,
                                   0, bits);
-  const auto aligned = [](std::int64_t bytes) { return (bytes + 255) / 256 * 256; };
-  const std::int64_t list = aligned(4 * dy.rows);
-  const std::int64_t chunks = (rows + kChunk - 1) / kChunk;
-  const std::int64_t piece_bytes = aligned(chunks * 2 * dy.cols * 4);
-  context.scratch->reserve(piece_bytes);
-  // The order of the tokens is known before anything else is.
-  const auto sorted = std::make_shared<Scratch>();
-  const std::int64_t start_list = aligned(4 * (classes + 1));
+  const std::int64_t list = aligned(4 * std::int64_t{rows}),
+                     start_list = aligned(4 * (classes + 1));
   void* memory = context.hold(3 * list + start_list + static_cast<std::int64_t>(sort_bytes));
-  sorted->place(memory);
   auto* numbers = static_cast<std::int32_t*>(memory);
   auto* keys = numbers + list / 4;
   auto* order = keys + list / 4;
   auto* starts = order + list / 4;
   void* sort_memory = starts + start_list / 4;
   const std::int32_t* tokens = context.tokens(op.tokens);
-  SideWork sort{.between = sorted, .early = true};
-  sort.touched.reads.push_back(bytes_at(tokens, 4 * dy.rows));
+  SideWork sort{.between = std::make_shared<Scratch>(), .early = true};
+  sort.between->place(memory);
+  sort.touched.reads.push_back(bytes_at(tokens, 4 * std::int64_t{rows}));
   sort.run = [=](cudaStream_t stream) mutable {
     number_rows_kernel<<<blocks_for(rows, 256), 256, 0, stream>>>(numbers, rows);
     check(cub::DeviceRadixSort::SortPairs(sort_memory, sort_bytes, tokens, keys, numbers, order,
@@ -172,33 +172,45 @@ BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
     check_launch("sort of tokens");
   };
   context.beside(std::move(sort));
-  Runs runs{};
-  runs.dy = context.operand(op.dy);
-  runs.d_table = context.floats(op.d_table);
-  runs.count = rows;
-  runs.width = dy.cols;
-  runs.scale = op.scale;
-  runs.accumulate = op.d_table_mode == GradMode::accumulate;
   runs.keys = keys;
   runs.rows = order;
   runs.starts = starts;
-  return [=, scratch = context.scratch](cudaStream_t stream) mutable {
+}
+
+void launch_runs(const Runs& runs, std::int64_t classes, cudaStream_t stream) {
+  const bool packed = runs.width % 4 == 0;
+  const auto warps = [](std::int64_t items, int most) {
+    return static_cast<unsigned>(std::min<std::int64_t>(most, (items + 31) / 32) * 32);
+  };
+  const unsigned team = warps(packed ? runs.width / 4 : runs.width, kTeams);
+  const dim3 block(team, 32 * kTeams / team);
+  const int chunks = blocks_for(runs.count, kChunk);
+  const auto grid = static_cast<unsigned>(blocks_for(chunks, static_cast<int>(block.y)));
+  if (packed) {
+    sum_runs_kernel<4><<<grid, block, 0, stream>>>(runs);
+  } else {
+    sum_runs_kernel<1><<<grid, block, 0, stream>>>(runs);
+  }
+  join_runs_kernel<<<static_cast<unsigned>(classes), warps(runs.width, 8), 0, stream>>>(runs);
+  check_launch("embedding gradient");
+}
+
+BoundOp bind_table_gradient(const EmbedBackward& op, const Context& context) {
+  const Tensor& dy = context.tensor(op.dy);
+  Runs bare{};
+  bare.dy = context.operand(op.dy);
+  bare.d_table = context.floats(op.d_table);
+  bare.count = static_cast<int>(dy.rows);
+  bare.width = dy.cols;
+  bare.scale = op.scale;
+  bare.accumulate = op.d_table_mode == GradMode::accumulate;
+  sort_early(bare, op, context);
+  context.scratch->reserve(aligned(std::int64_t{blocks_for(dy.rows, kChunk)} * 2 * dy.cols * 4));
+  return [bare, classes = context.tensor(op.d_table).rows,
+          scratch = context.scratch](cudaStream_t stream) {
+    Runs runs = bare;
     runs.pieces = static_cast<float*>(scratch->data());
-    const bool packed = runs.width % 4 == 0;
-    const auto warps = [](std::int64_t items, int most) {
-      return static_cast<unsigned>(std::min<std::int64_t>(most, (items + 31) / 32) * 32);
-    };
-    const unsigned team = warps(packed ? runs.width / 4 : runs.width, kTeams);
-    const dim3 block(team, 32 * kTeams / team);
-    const auto grid = static_cast<unsigned>(blocks_for(chunks, static_cast<int>(block.y)));
-    if (packed) {
-      sum_runs_kernel<4><<<grid, block, 0, stream>>>(runs);
-    } else {
-      sum_runs_kernel<1><<<grid, block, 0, stream>>>(runs);
-    }
-    const unsigned threads = warps(runs.width, 8);
-    join_runs_kernel<<<static_cast<unsigned>(classes), threads, 0, stream>>>(runs);
-    check_launch("embedding gradient");
+    launch_runs(runs, classes, stream);
   };
 }
 
@@ -233,9 +245,9 @@ BoundOp bind(const Embed& op, const Context& context) {
   const std::int64_t period = op.positions.exists() ? context.tensor(op.positions).rows : 1;
   return [tokens = context.tokens(op.tokens), table = context.floats(op.table),
           positions = context.floats(op.positions), out = context.operand(op.y), rows = y.rows,
-          width = y.cols, period, scale = op.scale](cudaStream_t stream) {
+          width = y.cols, period, scale = op.scale, gpu = context.gpu](cudaStream_t stream) {
     const std::int64_t items = rows * width / (width % 4 == 0 ? 4 : 1);
-    const int grid = std::min(132 * 16, blocks_for(items, 256));
+    const int grid = blocks_for(items, 256, gpu, 16);
     if (width % 4 == 0) {
       embed_kernel<4>
           <<<grid, 256, 0, stream>>>(tokens, table, positions, out, rows, width, period, scale);

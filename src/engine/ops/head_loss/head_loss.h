@@ -4,10 +4,10 @@
 //   z = scale * x W^T + b,   losses[n] = log sum_v exp z[n, v] - z[n, target[n]]
 //   loss = loss_scale * sum over n of losses[n]          (target < 0: the row does not count)
 //
-// Adjoint: dz = loss_scale (softmax(z) - onehot(target)),  dx = scale dz W,
+// Backward: dz = loss_scale (softmax(z) - onehot(target)),  dx = scale dz W,
 //   dW = scale dz^T x,  db = sum of dz.
 // The gradient of the loss needs nothing from later ops, so HeadLossBackward yields the loss too
-// and takes the forward op's place in a training program. Logits is the bare product, for
+// and takes the forward op's place in a training program. Logits is the bare GEMM, for
 // inference.
 //
 // x [N, D] and W [V, D] of one type; b f32 [1, V] or none; targets i32 [N, 1]; losses f32 [N, 1];

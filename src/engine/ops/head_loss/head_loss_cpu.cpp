@@ -3,14 +3,14 @@
 namespace fathom::engine::cpu {
 namespace {
 
-/// Rows of logits held at once: about 4 MB, so that they stay in the cache between the product,
-/// the softmax and the two products of backward.
+/// Rows of logits held at once: about 4 MB, so that they stay in the cache between the GEMM,
+/// the softmax and the two GEMMs of backward.
 std::int64_t chunk_rows(std::int64_t rows, std::int64_t classes) {
   const std::int64_t fitting = std::max<std::int64_t>(64, (std::int64_t{1} << 20) / classes);
   return std::min(rows, fitting / 16 * 16);
 }
 
-struct ChunkProducts {
+struct ChunkGemms {
   std::shared_ptr<Matmul> logits, input, weight_first, weight_more;
 };
 
@@ -52,25 +52,25 @@ class ChunkedHead : public std::enable_shared_from_this<ChunkedHead> {
   }
 
  private:
-  ChunkProducts make_products(const HeadLossBackward& op, std::int64_t rows) const {
-    ChunkProducts products;
-    products.logits = context_.matmul(
+  ChunkGemms make_products(const HeadLossBackward& op, std::int64_t rows) const {
+    ChunkGemms gemms;
+    gemms.logits = context_.matmul(
         {.m = rows, .n = classes_, .k = width_, .transpose_b = true, .input = type_});
     if (op.dx.exists()) {
-      products.input = context_.matmul({.m = rows,
-                                        .n = width_,
-                                        .k = classes_,
-                                        .input = type_,
-                                        .result = context_.tensor(op.dx).dtype,
-                                        .accumulate = op.dx_mode == GradMode::accumulate});
+      gemms.input = context_.matmul({.m = rows,
+                                     .n = width_,
+                                     .k = classes_,
+                                     .input = type_,
+                                     .result = context_.tensor(op.dx).dtype,
+                                     .accumulate = op.dx_mode == GradMode::accumulate});
     }
-    if (!op.d_weight.exists()) return products;
+    if (!op.d_weight.exists()) return gemms;
     MatmulSpec weight{.m = classes_, .n = width_, .k = rows, .transpose_a = true, .input = type_};
     weight.accumulate = op.d_weight_mode == GradMode::accumulate;
-    products.weight_first = context_.matmul(weight);
+    gemms.weight_first = context_.matmul(weight);
     weight.accumulate = true;
-    products.weight_more = context_.matmul(weight);
-    return products;
+    gemms.weight_more = context_.matmul(weight);
+    return gemms;
   }
 
   const void* at_row(Operand operand, std::int64_t row) const {
@@ -78,26 +78,26 @@ class ChunkedHead : public std::enable_shared_from_this<ChunkedHead> {
     return static_cast<const char*>(operand.data) + row * width_ * size;
   }
 
-  void run_chunk(const ChunkProducts& products, std::int64_t first, std::int64_t count,
+  void run_chunk(const ChunkGemms& gemms, std::int64_t first, std::int64_t count,
                  float loss_scale) {
     dnnl::stream& stream = *context_.stream;
     float* logits = context_.scratch->data();
     // In bf16 the gradient goes to memory of its own, half the size of the logits.
     const bool half = type_ == DType::bf16;
     const Operand dz{half ? logits + chunk_ * classes_ : logits, half};
-    products.logits->run(stream, at_row(x_, first), weight_, logits);
+    gemms.logits->run(stream, at_row(x_, first), weight_, logits);
     const SoftmaxLossArgs args{logits,           bias_,           gradients_ ? dz : Operand{},
                                targets_ + first, losses_ + first, classes_,
                                scale_,           loss_scale};
     parallel_ranges(context_.threads, count, 1, [&](std::int64_t begin, std::int64_t end) {
       context_.kernels.softmax_loss(args, begin, end);
     });
-    if (products.input) {
-      products.input->run(stream, dz.data, weight_, const_cast<void*>(at_row(dx_, first)));
+    if (gemms.input) {
+      gemms.input->run(stream, dz.data, weight_, const_cast<void*>(at_row(dx_, first)));
     }
     if (d_weight_) {
-      const auto& product = first == 0 ? products.weight_first : products.weight_more;
-      product->run(stream, dz.data, at_row(x_, first), d_weight_);
+      const auto& gemm = first == 0 ? gemms.weight_first : gemms.weight_more;
+      gemm->run(stream, dz.data, at_row(x_, first), d_weight_);
     }
     if (!d_bias_) return;
     const PeriodSumArgs sums{
@@ -119,7 +119,7 @@ class ChunkedHead : public std::enable_shared_from_this<ChunkedHead> {
   float* losses_;
   float* loss_;
   bool gradients_;
-  ChunkProducts main_, last_;
+  ChunkGemms main_, last_;
 };
 
 }  // namespace
@@ -144,7 +144,7 @@ BoundOp bind(const HeadLoss& op, const Context& context) {
 BoundOp bind(const Logits& op, const Context& context) {
   const Tensor& x = context.tensor(op.x);
   const Tensor& logits = context.tensor(op.logits);
-  const auto product = context.matmul(
+  const auto gemm = context.matmul(
       {.m = x.rows, .n = logits.cols, .k = x.cols, .transpose_b = true, .input = x.dtype});
   const CombineArgs scaled{context.operand(op.logits),
                            context.operand(op.bias),
@@ -152,10 +152,10 @@ BoundOp bind(const Logits& op, const Context& context) {
                            op.scale,
                            1,
                            false};
-  return [product, scaled, rows = x.rows, cols = logits.cols, stream = context.stream,
+  return [gemm, scaled, rows = x.rows, cols = logits.cols, stream = context.stream,
           a = context.address(op.x), b = context.address(op.weight), c = context.floats(op.logits),
           &kernels = context.kernels](const StepScalars&) {
-    product->run(*stream, a, b, c);
+    gemm->run(*stream, a, b, c);
     if (!scaled.y && scaled.a == 1) return;
     for (std::int64_t row = 0; row < rows; ++row) {
       CombineArgs own = scaled;

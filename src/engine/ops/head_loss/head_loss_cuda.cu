@@ -1,9 +1,10 @@
 // Logits exist for a chunk of rows at a time, and their gradients take their place. Chunks are few
-// and of equal size: products are faster the longer they are, but memory is held for the largest.
-// With bf16 products the logits are bf16 too; sums and losses are f32.
+// and of equal size: GEMMs are faster the longer they are, but memory is held for the largest. With
+// bf16 operands the logits are bf16 too; sums and losses are f32.
 #include <map>
 
 #include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/device.cuh"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -19,7 +20,7 @@ std::int64_t fitting_rows(std::int64_t rows, std::int64_t bytes_per_row, std::in
 }
 
 struct LossArgs {
-  Operand logits;  // bare products times scale; their gradients take their place
+  Operand logits;  // x W^T times scale; their gradients take their place
   const float* bias;
   bool gradients;
   const std::int32_t* targets;
@@ -217,20 +218,20 @@ class ChunkedHead {
     }
   }
 
-  /// Plans every product the run will ask for, once the scratch has its place.
+  /// Plans every GEMM the run will ask for, once the scratch has its place.
   void prepare() {
     for (std::int64_t first = 0; first < rows_; first += chunk_) {
       const std::int64_t count = std::min(chunk_, rows_ - first);
-      logits_product(first, count);
-      if (op_.dx.exists()) input_product(first, count);
-      if (op_.d_weight.exists()) weight_product(first, count);
+      logits_gemm(first, count);
+      if (op_.dx.exists()) input_gemm(first, count);
+      if (op_.d_weight.exists()) weight_gemm(first, count);
     }
   }
 
   void run(cudaStream_t stream) {
     for (std::int64_t first = 0; first < rows_; first += chunk_) {
       const std::int64_t count = std::min(chunk_, rows_ - first);
-      logits_product(first, count)(stream);
+      logits_gemm(first, count)(stream);
       launch_loss(
           {logits(), context_.floats(op_.bias), gradients_, context_.tokens(op_.targets) + first,
            context_.floats(op_.losses) + first, context_.scalars, classes_, op_.scale},
@@ -246,12 +247,12 @@ class ChunkedHead {
   }
   Operand logits() const { return {context_.scratch->data(), type_ == DType::bf16}; }
 
-  BoundOp bound(const ProductSpec& spec, const ProductOperands& operands) const {
-    return [product = context_.products.get(spec, operands), operands](cudaStream_t stream) {
-      product->run(operands, stream);
+  BoundOp bound(const GemmSpec& spec, const GemmOperands& operands) const {
+    return [gemm = context_.gemms.get(spec, operands), operands](cudaStream_t stream) {
+      gemm->run(operands, stream);
     };
   }
-  BoundOp logits_product(std::int64_t first, std::int64_t count) const {
+  BoundOp logits_gemm(std::int64_t first, std::int64_t count) const {
     return bound({.m = count,
                   .n = classes_,
                   .k = width_,
@@ -261,7 +262,7 @@ class ChunkedHead {
                   .alpha = op_.scale},
                  {at_row(op_.x, first), context_.address(op_.weight), logits().data});
   }
-  BoundOp input_product(std::int64_t first, std::int64_t count) const {
+  BoundOp input_gemm(std::int64_t first, std::int64_t count) const {
     return bound({.m = count,
                   .n = width_,
                   .k = classes_,
@@ -270,7 +271,7 @@ class ChunkedHead {
                   .accumulate = op_.dx_mode == GradMode::accumulate},
                  {logits().data, context_.address(op_.weight), at_row(op_.dx, first)});
   }
-  BoundOp weight_product(std::int64_t first, std::int64_t count) const {
+  BoundOp weight_gemm(std::int64_t first, std::int64_t count) const {
     return bound({.m = classes_,
                   .n = width_,
                   .k = count,
@@ -281,8 +282,8 @@ class ChunkedHead {
   }
 
   void run_gradients(std::int64_t first, std::int64_t count, cudaStream_t stream) {
-    if (op_.dx.exists()) input_product(first, count)(stream);
-    if (op_.d_weight.exists()) weight_product(first, count)(stream);
+    if (op_.dx.exists()) input_gemm(first, count)(stream);
+    if (op_.d_weight.exists()) weight_gemm(first, count)(stream);
     if (op_.d_bias.exists()) bias_sums_.at({first > 0, count})(stream);
   }
 
@@ -335,21 +336,21 @@ BoundOp bind(const HeadLoss& op, const Context& context) {
 BoundOp bind(const Logits& op, const Context& context) {
   const Tensor& x = context.tensor(op.x);
   const Tensor& logits = context.tensor(op.logits);
-  const ProductOperands operands{context.address(op.x), context.address(op.weight),
-                                 context.address(op.logits)};
-  const auto product = context.products.get({.m = x.rows,
-                                             .n = logits.cols,
-                                             .k = x.cols,
-                                             .transpose_b = true,
-                                             .input = x.dtype,
-                                             .alpha = op.scale},
-                                            operands);
-  return [product, operands, z = context.floats(op.logits), bias = context.floats(op.bias),
-          size = logits.size(), classes = logits.cols](cudaStream_t stream) {
-    product->run(operands, stream);
+  const GemmOperands operands{context.address(op.x), context.address(op.weight),
+                              context.address(op.logits)};
+  const auto gemm = context.gemms.get({.m = x.rows,
+                                       .n = logits.cols,
+                                       .k = x.cols,
+                                       .transpose_b = true,
+                                       .input = x.dtype,
+                                       .alpha = op.scale},
+                                      operands);
+  return [gemm, operands, z = context.floats(op.logits), bias = context.floats(op.bias),
+          size = logits.size(), classes = logits.cols,
+          blocks = blocks_for(logits.size(), 256, context.gpu, 32)](cudaStream_t stream) {
+    gemm->run(operands, stream);
     if (bias == nullptr) return;
-    bias_rows_kernel<<<std::min(4096, blocks_for(size, 256)), 256, 0, stream>>>(z, bias, size,
-                                                                                classes);
+    bias_rows_kernel<<<blocks, 256, 0, stream>>>(z, bias, size, classes);
     check_launch("logits");
   };
 }

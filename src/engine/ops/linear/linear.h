@@ -1,8 +1,8 @@
-// The matrix product of a layer.
+// The GEMM of a layer.
 //
 //   y = x W^T + b          x [N, I], W [O, I], b f32 [1, O] or none, y [N, O]
 //
-// Adjoint:  dx = dy W,   dW = dy^T x,   db = sum over rows of dy.
+// Backward:  dx = dy W,   dW = dy^T x,   db = sum over rows of dy.
 // x, W and y have one type, and dx and dy with them; dW and db are f32. Sums run in f32 or wider.
 #pragma once
 
@@ -26,8 +26,10 @@ struct LinearBackward {
   GradMode d_weight_mode = GradMode::overwrite;
   GradMode d_bias_mode = GradMode::overwrite;
 
+  bool makes_parameter_gradients() const { return d_weight.exists() || d_bias.exists(); }
   Uses uses() const {
-    return {{dy, d_weight.exists() ? x : TensorId{}, weight}, {dx, d_weight, d_bias}};
+    return {{dy, d_weight.exists() ? x : TensorId{}, dx.exists() ? weight : TensorId{}},
+            {dx, d_weight, d_bias}};
   }
 };
 

@@ -4,18 +4,17 @@ namespace fathom::engine::cpu {
 
 BoundOp bind(const Linear& op, const Context& context) {
   const Tensor& x = context.tensor(op.x);
-  const auto product = context.matmul({.m = x.rows,
-                                       .n = context.tensor(op.weight).rows,
-                                       .k = x.cols,
-                                       .transpose_b = true,
-                                       .input = x.dtype,
-                                       .result = context.tensor(op.y).dtype,
-                                       .bias = op.bias.exists()});
-  return
-      [product, stream = context.stream, a = context.address(op.x), b = context.address(op.weight),
-       c = context.address(op.y), bias = context.floats(op.bias)](const StepScalars&) {
-        product->run(*stream, a, b, c, bias);
-      };
+  const auto gemm = context.matmul({.m = x.rows,
+                                    .n = context.tensor(op.weight).rows,
+                                    .k = x.cols,
+                                    .transpose_b = true,
+                                    .input = x.dtype,
+                                    .result = context.tensor(op.y).dtype,
+                                    .bias = op.bias.exists()});
+  return [gemm, stream = context.stream, a = context.address(op.x), b = context.address(op.weight),
+          c = context.address(op.y), bias = context.floats(op.bias)](const StepScalars&) {
+    gemm->run(*stream, a, b, c, bias);
+  };
 }
 
 BoundOp bind(const LinearBackward& op, const Context& context) {

@@ -8,11 +8,12 @@ void run(const Linear& op, const Context& context) {
   const double* bias = context.data(op.bias);
   for (std::int64_t n = 0; n < x.rows; ++n) {
     for (std::int64_t o = 0; o < outs; ++o) {
-      double sum = bias ? bias[o] : 0;
+      double sum = 0;
       for (std::int64_t i = 0; i < x.cols; ++i) {
         sum += context.data(op.x)[n * x.cols + i] * context.data(op.weight)[o * x.cols + i];
       }
-      context.data(op.y)[n * outs + o] = sum;
+      // Last, as an activation adds it that took the bias over (plan/fusion.h).
+      context.data(op.y)[n * outs + o] = sum + (bias ? bias[o] : 0);
     }
   }
 }

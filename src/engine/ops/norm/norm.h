@@ -5,12 +5,13 @@
 //   layer:  y = (r - mean) / sqrt(var + epsilon) * gain + bias,   mean and var over the row
 //   rms:    y = r / sqrt(mean(r^2) + epsilon) * gain
 //
-// Adjoint, with h = normalised r, g = dy * gain, s = 1/sqrt(...), <.> the mean over the row:
+// Backward, with h = normalised r, g = dy * gain, s = 1/sqrt(...), <.> the mean over the row:
 //   layer:  dr = incoming + s (g - <g> - h <g h>),   rms: dr = incoming + s (g - h <g h>)
 //   dx = stream_scale dr,  d_branch = branch_scale dr,  d_gain = sum dy h,  d_bias = sum dy.
 // `incoming` is the gradient that reaches r by the stream itself.
 //
-// x, branch, y: f32 or bf16; r has x's type; stats f32 [N, 2] = (mean, s); gain, bias f32 [1, D].
+// x, branch, y: f32 or bf16; r has x's type; stats f32 [N, 2] = (mean, s); gain, bias f32 [1, D];
+// without a gain it is 1, without a bias 0.
 #pragma once
 
 #include "core/enum_names.h"

@@ -1,12 +1,13 @@
-// Adjoint of the norm (definition: ops/norm.h). The lanes that share a row hold 8 neighbouring
-// columns each, with the sums over the rows of these columns; the operands of the rows to come are
-// on their way into shared memory meanwhile. Rows too wide, not of whole packs or of mixed types go
-// to a block that reads them again instead.
+// Backward of the norm (definition: ops/norm/norm.h). The lanes that share a row hold 8
+// neighbouring columns each, with the sums over the rows of these columns; the operands of the rows
+// to come are on their way into shared memory meanwhile. Rows too wide, not of whole packs or of
+// mixed types go to a block that reads them again instead.
 #include <cuda_pipeline_primitives.h>
 
 #include <optional>
 
-#include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/device.cuh"
+#include "engine/cuda/norm_gain.h"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -69,6 +70,14 @@ struct Waiting {
   static constexpr int kDy = Piece<TR, THREADS>::kBytes;
   static constexpr int kIncoming = kDy + Piece<TG, THREADS>::kBytes;
   static constexpr int kBytes = kIncoming + Piece<TG, THREADS>::kBytes;
+
+  static __device__ __forceinline__ void fetch(const Backward& a, unsigned char* place,
+                                               std::int64_t i) {
+    Piece<TR, THREADS>::fetch(place, static_cast<const TR*>(a.r.data) + i);
+    Piece<TG, THREADS>::fetch(place + kDy, static_cast<const TG*>(a.dy.data) + i);
+    if (!a.incoming) return;
+    Piece<TG, THREADS>::fetch(place + kIncoming, static_cast<const TG*>(a.incoming.data) + i);
+  }
 };
 
 template <int LANES>
@@ -105,6 +114,43 @@ __device__ __forceinline__ void put_pack(T* to, Pack<8> value, bool accumulate) 
   store<8>(to, value);
 }
 
+/// r becomes h and dy becomes g = dy gain, adding to the sums of dy h and dy; returns the thread's
+/// sums of g and of g h.
+__device__ __forceinline__ float2 normalise(Pack<8>& h, Pack<8>& g, const Pack<8>& gain,
+                                            float2 stats, Pack<8> (&sums)[3]) {
+  float2 sum{0, 0};
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    h.v[j] = (h.v[j] - stats.x) * stats.y;
+    sums[0].v[j] += g.v[j] * h.v[j];
+    sums[1].v[j] += g.v[j];
+    g.v[j] *= gain.v[j];
+    sum.x += g.v[j];
+    sum.y += g.v[j] * h.v[j];
+  }
+  return sum;
+}
+
+/// The block's column sums, over the rows it had in hand, in their order. `all` is free.
+template <int LANES>
+__device__ __forceinline__ void put_column_sums(const Backward& a, const Pack<8> (&sums)[3],
+                                                float* all, int in_hand, int c, int width) {
+  using S = Share<LANES>;
+  __syncthreads();
+#pragma unroll
+  for (int q = 0; q < 3; ++q) {
+    store<8>(all + in_hand * S::kColumns + c, sums[q]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < width; i += S::kThreads) {
+      float sum = 0;
+#pragma unroll 4
+      for (int r = 0; r < S::kRows; ++r) sum += all[r * S::kColumns + i];
+      a.partial[(std::int64_t{3} * blockIdx.x + q) * width + i] = sum;
+    }
+    __syncthreads();
+  }
+}
+
 /// r of type TR, all gradients of type TG.
 template <int LANES, class TR, class TG>
 __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
@@ -120,16 +166,7 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
   const int first = blockIdx.x * S::kRows, step = gridDim.x * S::kRows;
   const auto at = [&](int row) { return static_cast<std::int64_t>(row) * width + c; };
   const auto fetch = [&](int turn, int row) {
-    if (inside && row < rows) {
-      unsigned char* place = own + turn % kTurns * W::kBytes;
-      const std::int64_t i = at(row);
-      Piece<TR, S::kThreads>::fetch(place, static_cast<const TR*>(a.r.data) + i);
-      Piece<TG, S::kThreads>::fetch(place + W::kDy, static_cast<const TG*>(a.dy.data) + i);
-      if (a.incoming) {
-        Piece<TG, S::kThreads>::fetch(place + W::kIncoming,
-                                      static_cast<const TG*>(a.incoming.data) + i);
-      }
-    }
+    if (inside && row < rows) W::fetch(a, own + turn % kTurns * W::kBytes, at(row));
     __pipeline_commit();
   };
   const auto stats_of = [&](int row) {
@@ -156,17 +193,7 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
       if (a.incoming) dr = Piece<TG, S::kThreads>::read(place + W::kIncoming);
     }
     fetch(turn + kAhead, row + kAhead * step);
-    float2 sum{0, 0};  // of g and of g h
-#pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      h.v[j] = (h.v[j] - stats.x) * stats.y;
-      sums[0].v[j] += g.v[j] * h.v[j];
-      sums[1].v[j] += g.v[j];
-      g.v[j] *= gain.v[j];
-      sum.x += g.v[j];
-      sum.y += g.v[j] * h.v[j];
-    }
-    sum = row_sum<LANES>(sum, between, turn);
+    const float2 sum = row_sum<LANES>(normalise(h, g, gain, stats, sums), between, turn);
     const float mean_g = a.rms ? 0 : sum.x * inverse_width, mean_gh = sum.y * inverse_width;
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
@@ -179,21 +206,7 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
     if (a.d_branch) put_pack(static_cast<TG*>(a.d_branch.data) + at(row), g, a.accumulate_branch);
     if (a.dx) put_pack(static_cast<TG*>(a.dx.data) + at(row), dr, a.accumulate_dx);
   }
-  // Over the rows the block had in hand, in their order.
-  float* all = reinterpret_cast<float*>(memory);
-  __syncthreads();
-#pragma unroll
-  for (int q = 0; q < 3; ++q) {
-    store<8>(all + in_hand * S::kColumns + c, sums[q]);
-    __syncthreads();
-    for (int i = threadIdx.x; i < width; i += S::kThreads) {
-      float sum = 0;
-#pragma unroll 4
-      for (int r = 0; r < S::kRows; ++r) sum += all[r * S::kColumns + i];
-      a.partial[(std::int64_t{3} * blockIdx.x + q) * width + i] = sum;
-    }
-    __syncthreads();
-  }
+  put_column_sums<LANES>(a, sums, reinterpret_cast<float*>(memory), in_hand, c, width);
 }
 
 /// One block a row; the row's share of the sums goes to partial[row].
@@ -276,7 +289,7 @@ BackwardLaunch backward_launch(std::int64_t width) {
 constexpr std::int64_t kWidest = 2048;
 
 /// The kernel that keeps rows in registers, if one fits the shape and the device.
-std::optional<BackwardLaunch> held_launch(const Backward& a) {
+std::optional<BackwardLaunch> held_launch(const Backward& a, const Gpu& gpu) {
   if (a.width % 8 != 0 || a.width > kWidest || a.rows >= 1 << 24) return {};
   for (const Operand& operand : {a.incoming, a.dx, a.d_branch}) {
     if (operand && operand.bf16 != a.dy.bf16) return {};
@@ -285,12 +298,9 @@ std::optional<BackwardLaunch> held_launch(const Backward& a) {
   const BackwardLaunch launch = a.r.bf16    ? backward_launch<__nv_bfloat16, __nv_bfloat16>(a.width)
                                 : a.dy.bf16 ? backward_launch<float, __nv_bfloat16>(a.width)
                                             : backward_launch<float, float>(a.width);
-  int device = 0, most = 0;
-  check(cudaGetDevice(&device), "norm");
-  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "norm");
   cudaFuncAttributes own{};
   check(cudaFuncGetAttributes(&own, launch.kernel), "norm");
-  if (launch.bytes + static_cast<int>(own.sharedSizeBytes) > most) return {};
+  if (launch.bytes + static_cast<int>(own.sharedSizeBytes) > gpu.shared_bytes) return {};
   check(cudaFuncSetAttribute(launch.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              launch.bytes),
         "norm");
@@ -298,58 +308,59 @@ std::optional<BackwardLaunch> held_launch(const Backward& a) {
 }
 
 /// As many blocks as the device holds at once: each then walks over its share of the rows.
-std::int64_t resident_blocks(const BackwardLaunch& launch, std::int64_t rows, int multiprocessors) {
+std::int64_t resident_blocks(const BackwardLaunch& launch, std::int64_t rows, const Gpu& gpu) {
   int blocks = 0;
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, launch.kernel, launch.threads,
                                                       static_cast<std::size_t>(launch.bytes)),
         "norm");
-  return std::min(std::int64_t{multiprocessors} * std::max(1, blocks),
+  return std::min(std::int64_t{gpu.multiprocessors} * std::max(1, blocks),
                   (rows + launch.rows - 1) / launch.rows);
 }
 
-/// Empty where the sums of the branch are asked for and no kernel takes them.
-BoundOp bind_backward(const NormBackward& op, float* branch_sums, bool accumulate_branch_sums,
-                      const Context& context) {
+/// How a backward is launched, with or without the sums of the branch.
+struct BackwardPlan {
+  Backward args;
+  BackwardLaunch launch;
+  std::int64_t blocks = 0;
+  bool sums_branch = false;
+};
+
+BackwardPlan plan_backward(const NormBackward& op, const Context& context) {
   const Tensor& r = context.tensor(op.r);
-  const Backward bare{context.operand(op.dy),
-                      context.operand(op.incoming),
-                      context.operand(op.r),
-                      context.operand(op.dx),
-                      context.operand(op.d_branch),
-                      context.floats(op.stats),
-                      context.floats(op.gain),
-                      nullptr,
-                      r.rows,
-                      r.cols,
-                      op.stream_scale,
-                      op.branch_scale,
-                      op.kind == NormKind::rms,
-                      op.dx_mode == GradMode::accumulate,
-                      op.d_branch_mode == GradMode::accumulate};
-  const NormSums sums{{context.floats(op.d_gain), context.floats(op.d_bias), branch_sums},
-                      {op.d_gain_mode == GradMode::accumulate,
-                       op.d_bias_mode == GradMode::accumulate, accumulate_branch_sums}};
-  const auto held = held_launch(bare);
-  if (!held && branch_sums != nullptr) return {};
-  const BackwardLaunch launch = held.value_or(BackwardLaunch{});
-  const std::int64_t blocks =
-      held ? resident_blocks(launch, r.rows, context.multiprocessors) : r.rows;
-  const int count = launch.sums;
-  // Nobody waits for the sums over all rows: they are brought together beside what comes next.
-  const auto partial = context.between();
-  partial->reserve(blocks * count * r.cols * 4);
-  SideWork reduction{.between = partial};
-  for (float* target : sums.target) {
-    if (target != nullptr) reduction.touched.writes.push_back(bytes_at(target, r.cols * 4));
-  }
-  reduction.run = [=, width = r.cols](cudaStream_t stream) {
-    reduce_sums(static_cast<const float*>(partial->data()), blocks, count, width, sums, stream);
-  };
-  context.beside(std::move(reduction));
+  BackwardPlan plan;
+  plan.args = {context.operand(op.dy),
+               context.operand(op.incoming),
+               context.operand(op.r),
+               context.operand(op.dx),
+               context.operand(op.d_branch),
+               context.floats(op.stats),
+               gain_of(op.gain, r.cols, context),
+               nullptr,
+               r.rows,
+               r.cols,
+               op.stream_scale,
+               op.branch_scale,
+               op.kind == NormKind::rms,
+               op.dx_mode == GradMode::accumulate,
+               op.d_branch_mode == GradMode::accumulate};
+  const auto held = held_launch(plan.args, context.gpu);
+  plan.launch = held.value_or(BackwardLaunch{});
+  plan.blocks = held ? resident_blocks(plan.launch, r.rows, context.gpu) : r.rows;
+  plan.sums_branch = held.has_value();
+  return plan;
+}
+
+BoundOp bind_backward(const NormBackward& op, const BackwardPlan& plan, const ColumnSums& branch,
+                      const Context& context) {
+  const NormSums sums{{context.floats(op.d_gain), op.d_gain_mode == GradMode::accumulate},
+                      {context.floats(op.d_bias), op.d_bias_mode == GradMode::accumulate},
+                      branch};
+  const auto partial = reduce_beside(sums, plan.blocks, plan.launch.sums, plan.args.width, context);
   return [=](cudaStream_t stream) {
-    Backward args = bare;
+    Backward args = plan.args;
     args.partial = static_cast<float*>(partial->data());
-    launch.kernel<<<static_cast<unsigned>(blocks), launch.threads, launch.bytes, stream>>>(args);
+    plan.launch.kernel<<<static_cast<unsigned>(plan.blocks), plan.launch.threads, plan.launch.bytes,
+                         stream>>>(args);
     check_launch("norm backward");
   };
 }
@@ -363,13 +374,36 @@ void reduce_sums(const float* partial, std::int64_t parts, int count, std::int64
   check_launch("sums of a norm");
 }
 
-BoundOp bind(const NormBackward& op, const Context& context) {
-  return bind_backward(op, nullptr, false, context);
+std::shared_ptr<Scratch> reduce_beside(const NormSums& sums, std::int64_t parts, int count,
+                                       std::int64_t width, const Context& context) {
+  const auto partial = context.between();
+  partial->reserve(parts * count * width * 4);
+  SideWork reduction{.between = partial};
+  for (float* target : sums.target) {
+    if (target != nullptr) reduction.touched.writes.push_back(bytes_at(target, width * 4));
+  }
+  reduction.run = [=](cudaStream_t stream) {
+    reduce_sums(static_cast<const float*>(partial->data()), parts, count, width, sums, stream);
+  };
+  context.beside(std::move(reduction));
+  return partial;
 }
 
-BoundOp bind_with_sums(const NormBackward& op, float* bias_sums, bool accumulate,
-                       const Context& context) {
-  return bind_backward(op, bias_sums, accumulate, context);
+BoundOp bind(const NormBackward& op, const Context& context) {
+  return bind_backward(op, plan_backward(op, context), {}, context);
+}
+
+BoundOp bind(const WithBiasGradient<NormBackward>& op, const Context& context) {
+  const BackwardPlan plan = plan_backward(op.maker, context);
+  if (plan.sums_branch) {
+    return bind_backward(op.maker, plan, column_sums(op.bias, context), context);
+  }
+  // Rows that no kernel holds in registers on this device.
+  const BoundOp norm = bind_backward(op.maker, plan, {}, context), bias = bind(op.bias, context);
+  return [norm, bias](cudaStream_t stream) {
+    norm(stream);
+    bias(stream);
+  };
 }
 
 }  // namespace fathom::engine::cuda

@@ -1,6 +1,7 @@
 // A warp takes a row and keeps it in registers: lane l holds the packs of four at columns
 // 4 (l + 32 k). Rows too wide or not of whole packs go to a block that reads them again instead.
-#include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/device.cuh"
+#include "engine/cuda/norm_gain.h"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -120,7 +121,7 @@ BoundOp bind(const Norm& op, const Context& context) {
                      context.operand(op.branch),
                      context.operand(op.r),
                      context.operand(op.y),
-                     context.floats(op.gain),
+                     gain_of(op.gain, x.cols, context),
                      context.floats(op.bias),
                      context.floats(op.stats),
                      x.rows,

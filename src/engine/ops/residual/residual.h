@@ -4,7 +4,7 @@
 //   Residual:      r = stream_scale * x + branch_scale * branch
 //   AddPositions:  y[n, :] = x[n, :] + positions[n mod T, :]
 //
-// Adjoint: dx = stream_scale dr, d_branch = branch_scale dr; dx = dy,
+// Backward: dx = stream_scale dr, d_branch = branch_scale dr; dx = dy,
 // d_positions[t, :] += sum over n = t mod T of dy[n, :].
 #pragma once
 

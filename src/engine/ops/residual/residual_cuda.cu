@@ -1,4 +1,5 @@
 #include "engine/cuda/cuda_ops.h"
+#include "engine/cuda/device.cuh"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -22,11 +23,11 @@ __global__ void combine_kernel(Operand x, Operand y, Operand out, float a, float
   }
 }
 
-void combine(Operand x, Operand y, Operand out, float a, float b, std::int64_t size,
+void combine(const Gpu& gpu, Operand x, Operand y, Operand out, float a, float b, std::int64_t size,
              std::int64_t period, bool accumulate, cudaStream_t stream) {
   const bool packed = size % 8 == 0 && period % 8 == 0;
   const std::int64_t packs = packed ? size / 8 : size;
-  const int grid = std::min(132 * 32, blocks_for(packs, 256));
+  const int grid = blocks_for(packs, 256, gpu, 32);
   if (packed) {
     combine_kernel<8><<<grid, 256, 0, stream>>>(x, y, out, a, b, packs, period, accumulate);
   } else {
@@ -74,11 +75,11 @@ __global__ void reduce_parts_kernel(const float* partial, std::int64_t parts, st
 
 }  // namespace
 
-void reduce_parts(const float* partial, std::int64_t parts, std::int64_t width, float* sums,
-                  float factor, bool accumulate, cudaStream_t stream) {
+void reduce_parts(const float* partial, std::int64_t parts, std::int64_t width,
+                  const ColumnSums& sums, float factor, cudaStream_t stream) {
   const dim3 block(32, static_cast<unsigned>(std::min<std::int64_t>(32, parts)));
-  reduce_parts_kernel<<<blocks_for(width, 32), block, 0, stream>>>(partial, parts, width, sums,
-                                                                   factor, accumulate);
+  reduce_parts_kernel<<<blocks_for(width, 32), block, 0, stream>>>(partial, parts, width, sums.to,
+                                                                   factor, sums.accumulate);
   check_launch("reduction");
 }
 
@@ -90,7 +91,7 @@ BoundOp bind_period_sum(const Context& context, std::function<Operand()> x, floa
   const int blocks = blocks_for(items, 128);
   // Enough parts to fill the device, each of whole periods and at least 16 of them.
   const std::int64_t periods = (rows + period - 1) / period;
-  const std::int64_t wanted = std::max<std::int64_t>(1, context.multiprocessors * 8 / blocks);
+  const std::int64_t wanted = std::max<std::int64_t>(1, context.gpu.multiprocessors * 8 / blocks);
   const std::int64_t per_part =
       std::max<std::int64_t>(std::min<std::int64_t>(16, periods), (periods + wanted - 1) / wanted);
   const std::int64_t parts = (periods + per_part - 1) / per_part;
@@ -106,26 +107,28 @@ BoundOp bind_period_sum(const Context& context, std::function<Operand()> x, floa
       period_sum_kernel<1>
           <<<grid, 128, 0, stream>>>(x(), partial, rows, width, period, per_part * period);
     }
-    reduce_parts(partial, parts, period * width, sums, factor, accumulate, stream);
+    reduce_parts(partial, parts, period * width, {sums, accumulate}, factor, stream);
   };
 }
 
 BoundOp bind(const Residual& op, const Context& context) {
   return [x = context.operand(op.x), branch = context.operand(op.branch), r = context.operand(op.r),
-          a = op.stream_scale, b = op.branch_scale, size = context.tensor(op.r).size()](
-             cudaStream_t stream) { combine(x, branch, r, a, b, size, size, false, stream); };
+          a = op.stream_scale, b = op.branch_scale, size = context.tensor(op.r).size(),
+          gpu = context.gpu](cudaStream_t stream) {
+    combine(gpu, x, branch, r, a, b, size, size, false, stream);
+  };
 }
 
 BoundOp bind(const ResidualBackward& op, const Context& context) {
   return [dr = context.operand(op.dr), dx = context.operand(op.dx),
-          branch = context.operand(op.d_branch), op,
-          size = context.tensor(op.dr).size()](cudaStream_t stream) {
+          branch = context.operand(op.d_branch), op, size = context.tensor(op.dr).size(),
+          gpu = context.gpu](cudaStream_t stream) {
     if (branch) {
-      combine(dr, {}, branch, op.branch_scale, 0, size, size,
+      combine(gpu, dr, {}, branch, op.branch_scale, 0, size, size,
               op.d_branch_mode == GradMode::accumulate, stream);
     }
     if (dx) {
-      combine(dr, {}, dx, op.stream_scale, 0, size, size, op.dx_mode == GradMode::accumulate,
+      combine(gpu, dr, {}, dx, op.stream_scale, 0, size, size, op.dx_mode == GradMode::accumulate,
               stream);
     }
   };
@@ -134,8 +137,8 @@ BoundOp bind(const ResidualBackward& op, const Context& context) {
 BoundOp bind(const AddPositions& op, const Context& context) {
   return [x = context.operand(op.x), positions = context.operand(op.positions),
           y = context.operand(op.y), size = context.tensor(op.y).size(),
-          period = context.tensor(op.positions).size()](cudaStream_t stream) {
-    combine(x, positions, y, 1, 1, size, period, false, stream);
+          period = context.tensor(op.positions).size(), gpu = context.gpu](cudaStream_t stream) {
+    combine(gpu, x, positions, y, 1, 1, size, period, false, stream);
   };
 }
 
@@ -148,10 +151,10 @@ BoundOp bind(const AddPositionsBackward& op, const Context& context) {
                         dy.cols, context.tensor(op.d_positions).rows, 1, op.d_positions_mode);
   }
   return [positions, d = context.operand(op.dy), dx = context.operand(op.dx), size = dy.size(),
-          accumulate = op.dx_mode == GradMode::accumulate](cudaStream_t stream) {
+          accumulate = op.dx_mode == GradMode::accumulate, gpu = context.gpu](cudaStream_t stream) {
     if (positions) positions(stream);
     if (dx && (dx.data != d.data || accumulate)) {
-      combine(d, {}, dx, 1, 0, size, size, accumulate, stream);
+      combine(gpu, d, {}, dx, 1, 0, size, size, accumulate, stream);
     }
   };
 }

@@ -1,0 +1,83 @@
+// What passes between host and device while steps run, without either waiting for the other: the
+// numbers of a step and the starts of its windows go down through pinned slots, losses that were
+// asked for come up.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/cuda/memory.h"
+#include "engine/cuda/streams.h"
+#include "engine/plan/step_scalars.h"
+
+namespace fathom::engine::cuda {
+
+/// Host memory that the device copies from and to.
+class PinnedBlock {
+ public:
+  explicit PinnedBlock(std::size_t bytes);
+  ~PinnedBlock();
+  PinnedBlock(PinnedBlock&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+  PinnedBlock& operator=(PinnedBlock&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  char* data() const { return data_; }
+
+ private:
+  char* data_ = nullptr;
+};
+
+class Mailbox {
+ public:
+  /// The betas are AdamW's.
+  Mailbox(cudaStream_t stream, float beta1, float beta2);
+
+  /// Copies that are done when the call returns.
+  void send(void* to, const void* from, std::size_t bytes) const;
+  void receive(void* to, const void* from, std::size_t bytes) const;
+
+  /// Where kernels find the scalars that were sent last.
+  const DeviceScalars* scalars() const {
+    return reinterpret_cast<const DeviceScalars*>(scalars_.data());
+  }
+  void send_scalars(const StepScalars& scalars);
+
+  /// Keeps a text of 2- or 4-byte token ids on the device.
+  void hold_text(std::span<const std::byte> text, int bytes_per_token);
+  /// Row b of `inputs` begins at starts[b] of the text, row b of `targets` one further.
+  void write_windows(std::span<const std::uint64_t> starts, std::int64_t tokens,
+                     std::int32_t* inputs, std::int32_t* targets);
+
+  /// Brings a number to the host when all work asked for so far is done. Questions are answered in
+  /// their order; answer() waits for that work, not for later work.
+  void ask(const float* value);
+  float answer();
+
+  std::int64_t bytes() const { return text_.bytes(); }
+
+ private:
+  struct Slot {
+    PinnedBlock memory;
+    Event free;  // when the device has read it
+  };
+  struct Answer {
+    PinnedBlock value;
+    Event known;
+  };
+  /// Copies through the next free slot.
+  void post(void* to, const void* from, std::size_t bytes);
+
+  cudaStream_t stream_;
+  float beta1_, beta2_;
+  Block scalars_, text_, starts_;
+  int bytes_per_token_ = 0;
+  std::optional<DeviceScalars> sent_;  // what the device has
+  std::vector<Slot> slots_;
+  std::size_t next_slot_ = 0;
+  std::deque<Answer> asked_, unused_;
+};
+
+}  // namespace fathom::engine::cuda

@@ -1,0 +1,10 @@
+// By itself, so that kernels may know it without the standard library (cpu/kernels.h).
+#pragma once
+
+#include <cstdint>
+
+namespace fathom::engine {
+
+enum class ActivationKind : std::uint8_t { relu, gelu, gelu_tanh, swiglu };
+
+}  // namespace fathom::engine

@@ -1,0 +1,65 @@
+#include "engine/plan/op_cost.h"
+
+namespace fathom::engine {
+namespace {
+
+/// The FLOPs of one type of op after the other; those without GEMMs cost none.
+class Flops {
+ public:
+  explicit Flops(const Tensors& tensors) : tensors_(tensors) {}
+
+  double operator()(const Linear& op) const { return gemm(op.x, op.weight); }
+  double operator()(const LinearBackward& op) const {
+    const int gemms = static_cast<int>(op.dx.exists()) + static_cast<int>(op.d_weight.exists());
+    return gemms == 0 ? 0 : gemms * gemm(op.x, op.weight);
+  }
+  double operator()(const HeadLoss& op) const { return gemm(op.x, op.weight); }
+  double operator()(const Logits& op) const { return gemm(op.x, op.weight); }
+  double operator()(const HeadLossBackward& op) const {
+    const int gemms = 1 + static_cast<int>(op.dx.exists()) + static_cast<int>(op.d_weight.exists());
+    return gemms * gemm(op.x, op.weight);
+  }
+  double operator()(const Attention& op) const { return attention(op.shape); }
+  double operator()(const AttentionBackward& op) const { return 2 * attention(op.shape); }
+  double operator()(const LinearThenActivation& op) const { return (*this)(op.linear); }
+  double operator()(const LinearBackwardThenActivation& op) const { return (*this)(op.linear); }
+  double operator()(const LinearThenNorm& op) const { return (*this)(op.linear); }
+  double operator()(const LinearBackwardThenNorm& op) const { return (*this)(op.linear); }
+  template <class Maker>
+  double operator()(const WithBiasGradient<Maker>& op) const {
+    return (*this)(op.maker);
+  }
+  template <class Other>
+  double operator()(const Other&) const {
+    return 0;
+  }
+
+ private:
+  double gemm(TensorId x, TensorId weight) const {
+    return 2.0 * static_cast<double>(tensors_[x].rows) *
+           static_cast<double>(tensors_[weight].size());
+  }
+  static double attention(const AttentionShape& s) {
+    return 4.0 * static_cast<double>(s.batch * s.heads * s.head_size) *
+           static_cast<double>(s.allowed_pairs());
+  }
+
+  const Tensors& tensors_;
+};
+
+}  // namespace
+
+double flops_of(const Op& op, const Tensors& tensors) {
+  return std::visit(Flops(tensors), op);
+}
+
+double bytes_of(const Op& op, const Tensors& tensors) {
+  const Uses uses = uses_of(op);
+  double bytes = 0;
+  for (const auto* ids : {&uses.reads, &uses.writes}) {
+    for (const TensorId id : *ids) bytes += static_cast<double>(tensors[id].bytes());
+  }
+  return bytes;
+}
+
+}  // namespace fathom::engine
