@@ -1,0 +1,17 @@
+// The list of all experiments; each is defined in the folder of its subject.
+#include "lab/collapse/collapse_experiments.h"
+#include "lab/frame/experiment.h"
+
+namespace fathom::lab {
+
+const std::vector<Experiment>& experiments() {
+  static const std::vector<Experiment> all{
+      rank_collapse_experiment(),
+      masked_collapse_experiment(),
+      skip_collapse_experiment(),
+      path_length_experiment(),
+  };
+  return all;
+}
+
+}  // namespace fathom::lab
