@@ -1,6 +1,7 @@
 // The list of all experiments; each is defined in the folder of its subject.
 #include "lab/collapse/collapse_experiments.h"
 #include "lab/frame/experiment.h"
+#include "lab/hard_attention/hard_attention_experiments.h"
 
 namespace fathom::lab {
 
@@ -10,6 +11,9 @@ const std::vector<Experiment>& experiments() {
       masked_collapse_experiment(),
       skip_collapse_experiment(),
       path_length_experiment(),
+      hard_attention_experiment(),
+      star_free_experiment(),
+      brasp_experiment(),
   };
   return all;
 }
