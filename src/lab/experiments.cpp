@@ -1,7 +1,9 @@
 // The list of all experiments; each is defined in the folder of its subject.
+#include "lab/attention_matrices/matrix_experiments.h"
 #include "lab/collapse/collapse_experiments.h"
 #include "lab/frame/experiment.h"
 #include "lab/hard_attention/hard_attention_experiments.h"
+#include "lab/hops/hop_experiments.h"
 
 namespace fathom::lab {
 
@@ -14,6 +16,10 @@ const std::vector<Experiment>& experiments() {
       hard_attention_experiment(),
       star_free_experiment(),
       brasp_experiment(),
+      hop_experiment(),
+      connectivity_experiment(),
+      low_rank_bottleneck_experiment(),
+      softmax_hull_experiment(),
   };
   return all;
 }

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "lab/collapse/matrix.h"
+#include "lab/frame/matrix.h"
 
 namespace fathom::lab {
 

@@ -53,7 +53,7 @@ std::string BooleanFormula::text(const std::vector<std::string>& names) const {
     case Kind::vector_j:
       return names[vector] + "(j)";
     case Kind::negation:
-      return "not " + parts.front().text(names);
+      return fmt::format("not {}", parts.front().text(names));
     case Kind::conjunction:
     case Kind::disjunction:
       break;
