@@ -4,6 +4,8 @@
 #include "lab/frame/experiment.h"
 #include "lab/hard_attention/hard_attention_experiments.h"
 #include "lab/hops/hop_experiments.h"
+#include "lab/perturbation/perturbation_experiment.h"
+#include "lab/ranks/rank_experiments.h"
 
 namespace fathom::lab {
 
@@ -20,6 +22,18 @@ const std::vector<Experiment>& experiments() {
       connectivity_experiment(),
       low_rank_bottleneck_experiment(),
       softmax_hull_experiment(),
+      admin_experiment(),
+      theorem_one_experiment(),
+      theorem_two_experiment(),
+      theorem_two_upper_experiment(),
+      corollary_experiment(),
+      invariance_experiment(),
+      residual_experiment(),
+      head_experiment(),
+      defect_experiment(),
+      partial_width_experiment(),
+      convnet_experiment(),
+      recurrent_experiment(),
   };
   return all;
 }

@@ -21,10 +21,9 @@
 
 #include "exact/prime_field.h"
 #include "lab/attention_matrices/attention_fit.h"
+#include "lab/frame/field_matrix.h"
 
 namespace fathom::lab {
-
-using FieldMatrix = std::vector<std::vector<exact::PrimeField::Element>>;
 
 /// Random scores, n x n.
 FieldMatrix random_scores(std::size_t tokens, const exact::PrimeField& field, std::uint64_t seed);

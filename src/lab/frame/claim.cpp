@@ -13,21 +13,11 @@ extern const std::string_view claims_toml;
 namespace fathom::lab {
 namespace {
 
-template <class Value>
-Value parse_word(TomlReader& table, const std::string& key, const std::vector<Value>& values) {
+template <NamedEnum Enum>
+Enum read_enum(TomlReader& table, const std::string& key) {
   const std::string word = table.text(key);
-  std::vector<std::string> words;
-  for (const Value value : values) {
-    words.push_back(to_string(value));
-    if (words.back() == word) return value;
-  }
-  table.fail(key, fmt::format("= '{}' must be one of: {}", word, join(words, ", ")));
-}
-
-Verdict read_verdict(TomlReader& table) {
-  return parse_word<Verdict>(
-      table, "verdict",
-      {Verdict::holds, Verdict::fails, Verdict::holds_in_part, Verdict::undecided});
+  if (const auto found = find_enum<Enum>(word)) return *found;
+  table.fail(key, fmt::format("= '{}' must be one of: {}", word, join(list_names<Enum>(), ", ")));
 }
 
 Criterion read_criterion(TomlReader table, const std::string& id) {
@@ -52,14 +42,13 @@ Claim read_claim(TomlReader table, const std::string& id) {
   claim.statement = table.text("statement");
   claim.published = table.text("published");
   claim.experiment = table.text("experiment");
-  claim.kind = parse_word<Kind>(table, "kind", {Kind::exact, Kind::computed, Kind::trained});
-  claim.by = parse_word<Evidence>(table, "by",
-                                  {Evidence::proof, Evidence::computation, Evidence::measurement});
+  claim.kind = read_enum<Kind>(table, "kind");
+  claim.by = read_enum<Evidence>(table, "by");
   claim.cpu_cost = table.text("cpu_cost");
   claim.gpu_cost = table.text("gpu_cost");
   claim.undecided = table.text("undecided", "");
   claim.page = table.text("page");
-  claim.finding.verdict = read_verdict(table);
+  claim.finding.verdict = read_enum<Verdict>(table, "verdict");
   claim.finding.summary = table.text("found");
   TomlReader criteria = table.table("criteria");
   for (const std::string& key : criteria.keys()) {
@@ -72,44 +61,6 @@ Claim read_claim(TomlReader table, const std::string& id) {
 }
 
 }  // namespace
-
-std::string to_string(Kind kind) {
-  switch (kind) {
-    case Kind::exact:
-      return "exact";
-    case Kind::computed:
-      return "computed";
-    case Kind::trained:
-      return "trained";
-  }
-  throw InternalError("unknown kind of claim");
-}
-
-std::string to_string(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::holds:
-      return "holds";
-    case Verdict::fails:
-      return "fails";
-    case Verdict::holds_in_part:
-      return "holds in part";
-    case Verdict::undecided:
-      return "undecided";
-  }
-  throw InternalError("unknown verdict");
-}
-
-std::string to_string(Evidence evidence) {
-  switch (evidence) {
-    case Evidence::proof:
-      return "proof";
-    case Evidence::computation:
-      return "exact computation";
-    case Evidence::measurement:
-      return "measurement";
-  }
-  throw InternalError("unknown evidence");
-}
 
 std::string Criterion::range() const {
   if (low == high) return fmt::format("exactly {:g}", low);

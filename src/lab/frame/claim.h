@@ -4,25 +4,34 @@
 // The table is data/claims.toml, compiled in; docs/claims.md is made from it (claims_page.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
+
 namespace fathom::lab {
 
 /// exact: no rounding anywhere; computed: floating-point numbers, no training; trained: run specs
 /// that the study machinery brings to their records.
 enum class Kind : std::uint8_t { exact, computed, trained };
+constexpr auto enum_names(Kind) {
+  return std::array{"exact", "computed", "trained"};
+}
+
 enum class Verdict : std::uint8_t { holds, fails, holds_in_part, undecided };
+constexpr auto enum_names(Verdict) {
+  return std::array{"holds", "fails", "holds in part", "undecided"};
+}
+
 /// What a verdict rests on.
 enum class Evidence : std::uint8_t { proof, computation, measurement };
-
-std::string to_string(Kind kind);
-std::string to_string(Verdict verdict);
-/// "proof", "exact computation", "measurement".
-std::string to_string(Evidence evidence);
+constexpr auto enum_names(Evidence) {
+  return std::array{"proof", "exact computation", "measurement"};
+}
 
 /// One number that an experiment measures and the range it must lie in for this part of the claim.
 struct Criterion {

@@ -3,22 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
 #include "core/text.h"
 
 namespace fathom::lab {
-
-std::string to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::passes:
-      return "passes";
-    case Outcome::fails:
-      return "fails";
-    case Outcome::open:
-      return "open";
-  }
-  throw InternalError("unknown outcome");
-}
 
 Outcome judge_measure(const Criterion& criterion, const Measure& measure) {
   if (!measure.value || std::isnan(*measure.value)) return Outcome::open;

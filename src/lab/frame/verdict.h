@@ -17,7 +17,9 @@
 namespace fathom::lab {
 
 enum class Outcome : std::uint8_t { passes, fails, open };
-std::string to_string(Outcome outcome);
+constexpr auto enum_names(Outcome) {
+  return std::array{"passes", "fails", "open"};
+}
 
 struct JudgedCriterion {
   const Criterion* criterion = nullptr;

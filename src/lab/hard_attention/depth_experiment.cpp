@@ -50,7 +50,7 @@ std::vector<Question> questions(const Setup& setup) {
   if (setup.own) {
     const std::string name =
         setup.text("regex").empty() ? setup.text("dfa") : setup.text("regex");
-    list.push_back({name, dfa_of(setup), setup.size("length"), parse_logic(setup.text("logic")), 0});
+    list.push_back({name, dfa_of(setup), setup.size("length"), parse_enum<Logic>(setup.text("logic"), "--logic"), 0});
     return list;
   }
   for (std::size_t k = 1; k <= kStairs; ++k) {
@@ -196,7 +196,7 @@ Experiment hard_attention_experiment() {
            integer_option("length", 9, "N", "All words up to this length", 1, 1000),
            text_option("logic", "since", "NAME",
                        "since: attention to the left only; since-until: to both sides",
-                       {"since", "since-until"})},
+                       list_names<Logic>())},
           plan_depths,
           conclude_depths};
 }

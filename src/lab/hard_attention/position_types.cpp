@@ -6,8 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "core/error.h"
-#include "core/text.h"
 #include "lab/hard_attention/type_table.h"
 
 namespace fathom::lab {
@@ -160,17 +158,6 @@ class Words {
 };
 
 }  // namespace
-
-std::string to_string(Logic logic) {
-  return logic == Logic::since ? "since" : "since-until";
-}
-
-Logic parse_logic(const std::string& text) {
-  if (text == "since") return Logic::since;
-  if (text == "since-until") return Logic::since_until;
-  throw ConfigError(fmt::format("logic '{}' is not known; choose since or since-until",
-                                printable(text)));
-}
 
 LanguageDepth language_depth(const Dfa& dfa, std::size_t length, Logic logic,
                              const std::function<void(double)>& progress) {

@@ -14,6 +14,7 @@
 // length only.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,13 +22,15 @@
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "lab/hard_attention/automaton.h"
 
 namespace fathom::lab {
 
 enum class Logic : std::uint8_t { since, since_until };
-std::string to_string(Logic logic);  // "since", "since-until"
-Logic parse_logic(const std::string& text);
+constexpr auto enum_names(Logic) {
+  return std::array{"since", "since-until"};
+}
 
 /// Depths above this are not searched.
 inline constexpr std::size_t kMaxDepth = 6;
