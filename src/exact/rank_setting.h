@@ -33,8 +33,8 @@ struct RankSetting {
   bool causal = false;
   bool residual = false;
   std::size_t embedding_rank = 0;  // 0: no embedding, inputs are free in all d dimensions
-  std::size_t stream = 0;  // D of a stream that layers of width d share in slices; 0: none
-  std::size_t stride = 0;  // by how much the slice moves a layer
+  std::size_t stream = 0;          // D of a stream that layers of width d share in slices; 0: none
+  std::size_t stride = 0;          // by how much the slice moves a layer
   // circuits
   std::size_t inputs = 0;  // M
   Pooling pooling = Pooling::contiguous;

@@ -25,9 +25,8 @@ constexpr std::size_t kFirstSide = 64;
 using Sizes = std::vector<std::size_t>;
 
 Method choose_method(const RankSetting& setting, Method wanted) {
-  const bool has_gram_form =
-      setting.family == Family::attention && !setting.causal && setting.stream == 0 &&
-      setting.width <= kMaxGramWidth;
+  const bool has_gram_form = setting.family == Family::attention && !setting.causal &&
+                             setting.stream == 0 && setting.width <= kMaxGramWidth;
   if (wanted == Method::gram && !has_gram_form) {
     throw ConfigError(fmt::format(
         "only bidirectional attention of width at most {} has a Gram form; use --method direct",
@@ -274,10 +273,10 @@ double memory_needed(const RankSetting& setting, const std::vector<std::size_t>&
   const double d = static_cast<double>(setting.width);
   // Inputs and, for the Gram form, records of both sides, in 8-byte numbers; twice while they are
   // converted.
-  const double per_assignment = 2 * 8 *
-                                (static_cast<double>(setting.positions) *
-                                     static_cast<double>(setting.position_dimension()) +
-                                 (2 * d + static_cast<double>(setting.heads) + 1) * d);
+  const double per_assignment =
+      2 * 8 *
+      (static_cast<double>(setting.positions) * static_cast<double>(setting.position_dimension()) +
+       (2 * d + static_cast<double>(setting.heads) + 1) * d);
   return static_cast<double>(threads) * (matrices + workspace + 2 * largest * per_assignment);
 }
 

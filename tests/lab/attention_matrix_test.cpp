@@ -74,8 +74,8 @@ TEST(HeadFit, GradientAgainstFiniteDifferences) {
 TEST(HeadFit, DivergenceOfAKnownPair) {
   // P = (3/4, 1/4) in both rows; equal scores give (1/2, 1/2).
   const AttentionTarget target{2, false, {0.75, 0.25, 0.75, 0.25}};
-  EXPECT_NEAR(mean_divergence(target, {1, 1, 2, 2}),
-              0.75 * std::log(1.5) + 0.25 * std::log(0.5), 1e-15);
+  EXPECT_NEAR(mean_divergence(target, {1, 1, 2, 2}), 0.75 * std::log(1.5) + 0.25 * std::log(0.5),
+              1e-15);
   EXPECT_NEAR(mean_divergence(target, {std::log(3.0), 0, 5 + std::log(3.0), 5}), 0, 1e-15);
 }
 

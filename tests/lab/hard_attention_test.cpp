@@ -106,7 +106,8 @@ class FormulaClasses {
   /// Going from i: a position of Q is met, with only P before it.
   static bool walk(const std::vector<int>& row, std::size_t i, int step, std::uint32_t p,
                    std::uint32_t q) {
-    for (int j = static_cast<int>(i) + step; j >= 0 && j < static_cast<int>(row.size()); j += step) {
+    for (int j = static_cast<int>(i) + step; j >= 0 && j < static_cast<int>(row.size());
+         j += step) {
       const int c = row[static_cast<std::size_t>(j)];
       if ((q >> c & 1) != 0) return true;
       if ((p >> c & 1) == 0) return false;

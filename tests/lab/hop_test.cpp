@@ -42,7 +42,8 @@ TEST(HopTask, HopsCompose) {
       const std::vector<int> answers = hop_answers(sequence, k);
       for (int i = 0; i < 60; ++i) {
         int at = i;
-        for (std::size_t hop = 0; hop < k && at >= 0; ++hop) at = next[static_cast<std::size_t>(at)];
+        for (std::size_t hop = 0; hop < k && at >= 0; ++hop)
+          at = next[static_cast<std::size_t>(at)];
         EXPECT_EQ(answers[static_cast<std::size_t>(i)],
                   at < 0 ? -1 : sequence[static_cast<std::size_t>(at)]);
       }
@@ -108,9 +109,9 @@ TEST(Connectivity, PointerDoublingTellsOneCycleFromTwo) {
   for (const std::size_t vertices : {6, 8, 14, 32}) {
     for (std::uint64_t index = 0; index < 50; ++index) {
       for (const bool two : {false, true}) {
-        EXPECT_EQ(run_connectivity(random_cycles(vertices, two, 1, index),
-                                   connectivity_depth(vertices)),
-                  !two);
+        EXPECT_EQ(
+            run_connectivity(random_cycles(vertices, two, 1, index), connectivity_depth(vertices)),
+            !two);
       }
     }
   }

@@ -41,7 +41,8 @@ std::vector<double> linear(const std::vector<float>& weight, std::size_t first_r
                            std::size_t rows, const std::vector<double>& x) {
   std::vector<double> y(rows, 0);
   for (std::size_t i = 0; i < rows; ++i) {
-    for (std::size_t j = 0; j < x.size(); ++j) y[i] += weight[(first_row + i) * x.size() + j] * x[j];
+    for (std::size_t j = 0; j < x.size(); ++j)
+      y[i] += weight[(first_row + i) * x.size() + j] * x[j];
   }
   return y;
 }
@@ -93,8 +94,8 @@ Rows naive(const StackShape& shape, const StackWeights& weights, const std::vect
   const bool pre = shape.norm == NormPlace::pre;
   for (std::size_t s = 0; s < weights.size(); ++s) {
     const Rows from = pre ? normalised(x) : x;
-    const Rows f = s % 2 == 0 ? attention(shape, weights[s], from)
-                              : feed_forward(shape, weights[s], from);
+    const Rows f =
+        s % 2 == 0 ? attention(shape, weights[s], from) : feed_forward(shape, weights[s], from);
     for (std::size_t i = 0; i < x.size(); ++i) {
       for (std::size_t a = 0; a < shape.width; ++a) {
         x[i][a] = (omegas.empty() ? 1 : omegas[s]) * x[i][a] + f[i][a];
@@ -116,7 +117,7 @@ void expect_equal(const std::vector<float>& found, const Rows& truth, double tol
 TEST(ResidualStack, AgreesWithNaiveLoops) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
     const StackShape shape = small_shape(3, norm);
-    const StackWeights weights = draw_weights(shape, 1, 1, 2);
+    const StackWeights weights = draw_weights(shape, 1, 2);
     const std::vector<float> inputs = draw_inputs(shape, 1);
     std::vector<double> omegas;
     if (norm == NormPlace::post) omegas = {1, 1.5, 2, 0.7, 3, 1.2};
@@ -128,7 +129,7 @@ TEST(ResidualStack, AgreesWithNaiveLoops) {
 TEST(ResidualStack, WeightsHaveXaviersDeviation) {
   StackShape shape;
   shape.layers = 4;
-  const StackWeights weights = draw_weights(shape, 0.5, 3, 4);
+  const StackWeights weights = with_branch_gain(shape, draw_weights(shape, 3, 4), 0.5);
   const double square = 1 / std::sqrt(64.0);
   const auto deviation = [](std::vector<float> values) { return std::sqrt(variance(values)); };
   const std::vector<float>& qkv = weights[0].in;
@@ -151,7 +152,7 @@ TEST(Omega, ClosedFormsByHand) {
 
 TEST(Omega, ProfileFollowsTheRecursion) {
   const StackShape shape = small_shape(3);
-  const StackWeights weights = draw_weights(shape, 1, 5, 6);
+  const StackWeights weights = draw_weights(shape, 5, 6);
   const std::vector<float> inputs = draw_inputs(shape, 5);
   std::vector<double> variances;
   const std::vector<double> omegas = profile_omegas(shape, weights, inputs, {}, &variances);
@@ -172,7 +173,7 @@ TEST(Omega, ProfileFollowsTheRecursion) {
 
 TEST(Omega, FoldingLeavesTheOutputs) {
   const StackShape shape = small_shape(4);
-  const StackWeights weights = draw_weights(shape, 1, 7, 8);
+  const StackWeights weights = draw_weights(shape, 7, 8);
   const std::vector<float> inputs = draw_inputs(shape, 7);
   const std::vector<double> omegas{1.3, 2, 0.5, 3, 1, 4, 2, 1.1};
   ResidualStack with(shape, omegas, {});

@@ -127,7 +127,8 @@ TEST(PartialWidth, DisjointSlicesAreNetworksOfOneLayer) {
 TEST(RankParts, AResultSurvivesItsRecord) {
   lab::Setup setup;
   const std::vector<Part> parts = rank_parts(setup, {{attention_setting(2, 2, 1)}});
-  const exact::RankResult found = rank_result(Json::parse(parts.front().compute([](double) {}).dump()));
+  const exact::RankResult found =
+      rank_result(Json::parse(parts.front().compute([](double) {}).dump()));
   EXPECT_EQ(found.rank, 18u);
   EXPECT_EQ(found.status, exact::RankStatus::exact);
   EXPECT_EQ(found.blocks.size(), 5u);

@@ -22,8 +22,7 @@ class AdamFactor {
         square_(RowMatrix::Zero(rows, columns)) {
     const double deviation = 1 / std::sqrt(static_cast<double>(columns));
     for (Eigen::Index i = 0; i < values.size(); ++i) {
-      values.data()[i] =
-          deviation * random.normal(first + static_cast<std::uint64_t>(i));
+      values.data()[i] = deviation * random.normal(first + static_cast<std::uint64_t>(i));
     }
   }
 

@@ -60,18 +60,21 @@ std::vector<Part> plan_bottleneck(const Setup& setup) {
   for (const bool causal : {false, true}) {
     for (const std::size_t size : head_sizes(setup)) {
       if (size > n) {
-        throw ConfigError(fmt::format("--head-size must be at most the {} tokens, not {}", n, size));
+        throw ConfigError(
+            fmt::format("--head-size must be at most the {} tokens, not {}", n, size));
       }
-      const double cost = static_cast<double>(setup.size("steps")) *
-                          (6.0 * static_cast<double>(n * n * size) + 100.0 * static_cast<double>(n * n)) *
-                          kSecondsPerOperation;
+      const double cost =
+          static_cast<double>(setup.size("steps")) *
+          (6.0 * static_cast<double>(n * n * size) + 100.0 * static_cast<double>(n * n)) *
+          kSecondsPerOperation;
       seconds += cost * static_cast<double>(seeds);
       for (std::size_t seed = 1; seed <= seeds; ++seed) {
         parts.push_back(fit_part(n, causal, size, setup.size("steps"), seed, cost));
       }
     }
   }
-  const double rank_seconds = 1e-9 * std::pow(static_cast<double>(n), 4) * static_cast<double>(seeds);
+  const double rank_seconds =
+      1e-9 * std::pow(static_cast<double>(n), 4) * static_cast<double>(seeds);
   check_cost(setup, fmt::format("fits of heads on {} tokens", n), seconds + rank_seconds,
              8.0 * static_cast<double>(n * n) * 20);
   return parts;
@@ -96,7 +99,8 @@ Conclusion conclude_bottleneck(const Setup& setup, const std::vector<Json>& resu
   std::size_t causal_high = 0;
   for (; part < seeds; ++part) {
     const Json& found = results[part];
-    const bool full = found.at("bidirectional") == Json{n - 1, n - 1} && found.at("singular") == n - 1;
+    const bool full =
+        found.at("bidirectional") == Json{n - 1, n - 1} && found.at("singular") == n - 1;
     below += full ? 0 : 1;
     causal_low = std::min(causal_low, found.at("causal")[0].get<std::size_t>());
     causal_high = std::max(causal_high, found.at("causal")[1].get<std::size_t>());
@@ -106,8 +110,8 @@ Conclusion conclude_bottleneck(const Setup& setup, const std::vector<Json>& resu
   ExhibitTable table{fmt::format("KL divergence of the best fit, {} tokens", n),
                      {"mask", "head size", "least", "median", "most"},
                      {}};
-  ExhibitChart chart{"Fits stall below the threshold", "head size", "KL divergence (nats a row)",
-                     false, true, {}};
+  ExhibitChart chart{
+      "Fits stall below the threshold", "head size", "KL divergence (nats a row)", false, true, {}};
   std::vector<FitRange> fits;
   conclusion.data["fits"] = Json::array();
   for (const bool causal : {false, true}) {
@@ -158,8 +162,7 @@ Conclusion conclude_bottleneck(const Setup& setup, const std::vector<Json>& resu
 Experiment low_rank_bottleneck_experiment() {
   Option tokens = integer_option("tokens", 32, "N", "Sequence length n", 2, 512);
   return {"low-rank-bottleneck",
-          {tokens,
-           integer_option("head-size", 0, "R", "One head size; 0: a range of them", 0, 512),
+          {tokens, integer_option("head-size", 0, "R", "One head size; 0: a range of them", 0, 512),
            integer_option("steps", 4000, "N", "Steps of a fit", 1, 10000000), seeds_option(8, 2)},
           plan_bottleneck,
           conclude_bottleneck};

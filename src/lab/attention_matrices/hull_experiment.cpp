@@ -81,8 +81,10 @@ Conclusion conclude_hull(const Setup& setup, const std::vector<Json>& results) {
                          {"normalised", results.front().at("normalised_error").get<double>()}};
   conclusion.tables.push_back(std::move(table));
   conclusion.notes.push_back(
-      "the floor holds for any scores, however the head computes them; it needs values that are one "
-      "linear map of the tokens' contents: values that know which token they belong to, or a second "
+      "the floor holds for any scores, however the head computes them; it needs values that are "
+      "one "
+      "linear map of the tokens' contents: values that know which token they belong to, or a "
+      "second "
       "head, lift it");
   return conclusion;
 }

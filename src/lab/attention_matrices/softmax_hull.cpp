@@ -112,8 +112,8 @@ double softmax_floor(const std::vector<double>& weights, double* gain) {
 
 HullResult measure_hull(const std::vector<double>& weights) {
   if (weights.size() < 2 || weights.size() > kMaxTokens) {
-    throw ConfigError(fmt::format("--weights must name 2 to {} numbers, not {}", kMaxTokens,
-                                  weights.size()));
+    throw ConfigError(
+        fmt::format("--weights must name 2 to {} numbers, not {}", kMaxTokens, weights.size()));
   }
   const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
   if (*least == *most) {

@@ -49,7 +49,8 @@ Dfa restricted(const Dfa& dfa, const std::vector<std::uint32_t>& order) {
 /// Hopcroft's refinement: blocks of states that no word tells apart.
 class Refinement {
  public:
-  explicit Refinement(const Dfa& dfa) : dfa_(dfa), block_of_(dfa.states(), 0), into_(dfa.letters()), marked_(dfa.states()) {
+  explicit Refinement(const Dfa& dfa)
+      : dfa_(dfa), block_of_(dfa.states(), 0), into_(dfa.letters()), marked_(dfa.states()) {
     for (auto& by_state : into_) by_state.resize(dfa.states());
     for (std::uint32_t s = 0; s < dfa.states(); ++s) {
       for (std::size_t a = 0; a < dfa.letters(); ++a) into_[a][dfa.step(s, a)].push_back(s);
@@ -125,16 +126,17 @@ bool Dfa::contains(std::string_view word) const {
 }
 
 std::string parse_alphabet(const std::string& text) {
-  if (text.empty()) throw ConfigError("the alphabet is empty; name its letters, e.g. --alphabet ab");
+  if (text.empty())
+    throw ConfigError("the alphabet is empty; name its letters, e.g. --alphabet ab");
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] <= ' ' || text[i] > '~') {
-      throw ConfigError(fmt::format(
-          "alphabet '{}': letters must be printable ASCII characters without spaces",
-          printable(text)));
+      throw ConfigError(
+          fmt::format("alphabet '{}': letters must be printable ASCII characters without spaces",
+                      printable(text)));
     }
     if (text.find(text[i]) != i) {
-      throw ConfigError(fmt::format("alphabet '{}' names the letter {} twice", printable(text),
-                                    text[i]));
+      throw ConfigError(
+          fmt::format("alphabet '{}' names the letter {} twice", printable(text), text[i]));
     }
   }
   if (text.size() > kMaxLetters) {
@@ -190,7 +192,8 @@ Dfa read_dfa(const std::filesystem::path& path) {
   }
   transitions.finish();
   dfa.start = find(file, "start", file.text("start"));
-  for (const std::string& name : file.list("accept")) dfa.accepts[find(file, "accept", name)] = true;
+  for (const std::string& name : file.list("accept"))
+    dfa.accepts[find(file, "accept", name)] = true;
   file.finish();
   return dfa;
 }

@@ -12,7 +12,7 @@ namespace fathom::lab {
 
 /// Complete: every state has a transition on every letter.
 struct Dfa {
-  std::string alphabet;             // distinct letters; a word is a text of them
+  std::string alphabet;  // distinct letters; a word is a text of them
   std::size_t start = 0;
   std::vector<bool> accepts;        // by state
   std::vector<std::uint32_t> next;  // next[state * letters + letter]

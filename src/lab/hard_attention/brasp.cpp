@@ -60,7 +60,7 @@ std::string BooleanFormula::text(const std::vector<std::string>& names) const {
   }
   std::vector<std::string> texts;
   for (const BooleanFormula& part : parts) texts.push_back(part.text(names));
-  return "(" + join(texts, kind == Kind::conjunction ? " and " : " or ") + ")";
+  return fmt::format("({})", join(texts, kind == Kind::conjunction ? " and " : " or "));
 }
 
 BooleanFormula constant(bool value) {
@@ -107,9 +107,9 @@ std::vector<std::string> BraspProgram::names() const {
 std::vector<std::size_t> BraspProgram::depths() const {
   std::vector<std::size_t> depths(alphabet.size() + 1, 0);
   for (const BraspStatement& statement : statements) {
-    const std::size_t below = std::max({depth_of(statement.value, depths),
-                                        depth_of(statement.score, depths),
-                                        depth_of(statement.otherwise, depths)});
+    const std::size_t below =
+        std::max({depth_of(statement.value, depths), depth_of(statement.score, depths),
+                  depth_of(statement.otherwise, depths)});
     depths.push_back(below + (statement.attention ? 1 : 0));
   }
   return depths;

@@ -19,10 +19,17 @@ namespace fathom::lab {
 
 /// A Boolean formula over vectors at i and, in scores and values, at j.
 struct BooleanFormula {
-  enum class Kind : std::uint8_t { constant, vector_i, vector_j, negation, conjunction, disjunction };
+  enum class Kind : std::uint8_t {
+    constant,
+    vector_i,
+    vector_j,
+    negation,
+    conjunction,
+    disjunction
+  };
   Kind kind = Kind::constant;
-  bool value = false;        // constant
-  std::size_t vector = 0;    // vector_i, vector_j: which
+  bool value = false;      // constant
+  std::size_t vector = 0;  // vector_i, vector_j: which
   std::vector<BooleanFormula> parts;
 
   bool evaluate(const std::vector<bool>& at_i, const std::vector<bool>& at_j) const;
@@ -38,9 +45,9 @@ BooleanFormula conjunction(BooleanFormula first, BooleanFormula second);
 struct BraspStatement {
   std::string name;
   bool attention = false;
-  BooleanFormula value;     // position by position: of i; attention: V(i, j)
-  BooleanFormula score;     // attention: S(i, j)
-  BooleanFormula otherwise; // attention: D(i)
+  BooleanFormula value;      // position by position: of i; attention: V(i, j)
+  BooleanFormula score;      // attention: S(i, j)
+  BooleanFormula otherwise;  // attention: D(i)
 };
 
 struct BraspProgram {

@@ -95,8 +95,7 @@ Conclusion conclude_brasp(const Setup& setup, const std::vector<Json>& results) 
     conclusion.data["stairs"].push_back(found);
     table.rows.push_back({fmt::format("STAIR_{}", found["k"].get<std::size_t>()),
                           found["depth"].dump(), found["layers"].dump(), found["width"].dump(),
-                          found["weights"].dump(),
-                          format_whole(found["words"].get<std::int64_t>()),
+                          found["weights"].dump(), format_whole(found["words"].get<std::int64_t>()),
                           found["program_errors"].dump(), found["network_errors"].dump()});
   }
   conclusion.tables.push_back(std::move(table));

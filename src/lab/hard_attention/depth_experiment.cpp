@@ -48,16 +48,16 @@ Dfa dfa_of(const Setup& setup) {
 std::vector<Question> questions(const Setup& setup) {
   std::vector<Question> list;
   if (setup.own) {
-    const std::string name =
-        setup.text("regex").empty() ? setup.text("dfa") : setup.text("regex");
-    list.push_back({name, dfa_of(setup), setup.size("length"), parse_enum<Logic>(setup.text("logic"), "--logic"), 0});
+    const std::string name = setup.text("regex").empty() ? setup.text("dfa") : setup.text("regex");
+    list.push_back({name, dfa_of(setup), setup.size("length"),
+                    parse_enum<Logic>(setup.text("logic"), "--logic"), 0});
     return list;
   }
   for (std::size_t k = 1; k <= kStairs; ++k) {
     const Dfa dfa = compile_expression(stair_expression(k), "abc");
     for (const Logic logic : {Logic::since, Logic::since_until}) {
-      list.push_back({fmt::format("STAIR_{}", k), dfa, setup.quick ? kStairLength - 1 : kStairLength,
-                      logic, k});
+      list.push_back({fmt::format("STAIR_{}", k), dfa,
+                      setup.quick ? kStairLength - 1 : kStairLength, logic, k});
     }
   }
   return list;
@@ -100,11 +100,10 @@ std::vector<Part> plan_depths(const Setup& setup) {
                fmt::format("{} words of up to {} letters", format_significant(cost.words, 3),
                            question.length),
                cost.seconds, cost.bytes, false);
-    parts.push_back({fmt::format("depth v{} {} length={} {}", kMethodVersion,
-                                 fingerprint(question.dfa), question.length,
-                                 to_string(question.logic)),
-                     cost.seconds,
-                     [question](const Ticker& tick) { return answer(question, tick); }});
+    parts.push_back(
+        {fmt::format("depth v{} {} length={} {}", kMethodVersion, fingerprint(question.dfa),
+                     question.length, to_string(question.logic)),
+         cost.seconds, [question](const Ticker& tick) { return answer(question, tick); }});
   }
   return parts;
 }
@@ -116,9 +115,7 @@ std::string depth_text(const Json& depth) {
 /// The witness as a proof in words.
 std::string witness_text(const Json& witness) {
   if (witness.is_null()) return "-";
-  const auto quoted = [](const std::string& word) {
-    return word.empty() ? "(empty)" : word;
-  };
+  const auto quoted = [](const std::string& word) { return word.empty() ? "(empty)" : word; };
   return fmt::format("{} in, {} out at depth {}", quoted(witness["in"]), quoted(witness["out"]),
                      witness["depth"].get<std::size_t>());
 }
@@ -126,9 +123,10 @@ std::string witness_text(const Json& witness) {
 Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results) {
   const std::vector<Question> list = questions(setup);
   Conclusion conclusion;
-  ExhibitTable table{"Least depth on all words up to the length",
-                     {"language", "logic", "length", "depth", "star-free", "monoid", "why not less"},
-                     {}};
+  ExhibitTable table{
+      "Least depth on all words up to the length",
+      {"language", "logic", "length", "depth", "star-free", "monoid", "why not less"},
+      {}};
   std::size_t unchecked = 0;
   std::size_t wrong_since = 0;
   std::size_t wrong_both = 0;
@@ -149,9 +147,11 @@ Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results)
     entry.update(found);
     conclusion.data["languages"].push_back(std::move(entry));
     const Json& star_free = found.at("star_free");
-    table.rows.push_back({question.name, to_string(question.logic),
-                          std::to_string(question.length), depth_text(depth),
-                          star_free.is_null() ? "?" : star_free.get<bool>() ? "yes" : "no",
+    table.rows.push_back({question.name, to_string(question.logic), std::to_string(question.length),
+                          depth_text(depth),
+                          star_free.is_null()     ? "?"
+                          : star_free.get<bool>() ? "yes"
+                                                  : "no",
                           found.at("monoid_size").is_null()
                               ? fmt::format("> {}", found["monoid_more_than"].get<std::size_t>())
                               : found["monoid_size"].dump(),
@@ -168,8 +168,8 @@ Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results)
       ChartSeries series{to_string(logic), {}};
       for (std::size_t i = 0; i < list.size(); ++i) {
         if (list[i].logic != logic || results[i].at("depths").back().is_null()) continue;
-        series.dots.push_back({static_cast<double>(list[i].stair),
-                               results[i].at("depths").back().get<double>()});
+        series.dots.push_back(
+            {static_cast<double>(list[i].stair), results[i].at("depths").back().get<double>()});
       }
       chart.series.push_back(std::move(series));
     }
@@ -177,7 +177,8 @@ Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results)
   }
   conclusion.measures.push_back({"proofs", static_cast<double>(unchecked)});
   conclusion.notes.push_back(
-      "a pair that collides proves that the depth below is not enough, at any width; that the depth "
+      "a pair that collides proves that the depth below is not enough, at any width; that the "
+      "depth "
       "given is enough was checked on all words up to the length and on no others");
   return conclusion;
 }

@@ -32,9 +32,9 @@ std::vector<bool> assignment(std::size_t size, const std::vector<std::size_t>& v
 /// Where an attention step lives in the stream.
 struct HeadPlan {
   std::size_t statement = 0;
-  std::vector<std::size_t> at_i;  // I: vectors that the score names at i
-  std::vector<std::size_t> at_j;  // J: vectors that the score or the value name at j
-  std::size_t found = 0;          // coordinate: a position was found at all
+  std::vector<std::size_t> at_i;              // I: vectors that the score names at i
+  std::vector<std::size_t> at_j;              // J: vectors that the score or the value name at j
+  std::size_t found = 0;                      // coordinate: a position was found at all
   std::map<std::size_t, std::size_t> copies;  // vector of J -> coordinate of its copy
   std::vector<std::size_t> queries, keys;     // coordinates of [I = alpha] and S(alpha, j)
   std::vector<std::size_t> rows;              // their alphas
@@ -139,8 +139,7 @@ class Compiler {
     std::vector<bool> there(size_);
     for (const auto& [source, copy] : head->copies) there[source] = stream[copy];
     const bool match = stream[head->found] && statement.score.evaluate(here, there);
-    return match ? statement.value.evaluate(here, there)
-                 : statement.otherwise.evaluate(here, here);
+    return match ? statement.value.evaluate(here, there) : statement.otherwise.evaluate(here, here);
   }
 
   /// Everything that must be in the stream before layer t + 1: vectors of depth t, and what its
@@ -194,8 +193,8 @@ class Compiler {
   HardLayer layer(std::size_t t) const {
     HardLayer layer;
     for (const HeadPlan& plan : heads_[t]) {
-      HardHead head{IntegerMatrix(plan.rows.size(), width_), IntegerMatrix(plan.rows.size(), width_),
-                    IntegerMatrix(width_, width_)};
+      HardHead head{IntegerMatrix(plan.rows.size(), width_),
+                    IntegerMatrix(plan.rows.size(), width_), IntegerMatrix(width_, width_)};
       for (std::size_t r = 0; r < plan.rows.size(); ++r) {
         head.query.at(r, plan.queries[r]) = 1;
         head.key.at(r, plan.keys[r]) = 1;
@@ -216,18 +215,18 @@ class Compiler {
       std::size_t target;
     };
     std::vector<Unit> units;
-    for_each_new(t, [&](std::size_t target, const std::vector<std::size_t>& vectors,
-                        const auto& value) {
-      std::vector<std::size_t> inputs;
-      for (const std::size_t vector : vectors) inputs_of(vector, t, inputs);
-      check_size(inputs.size());
-      for (std::size_t row = 0; row < std::size_t{1} << inputs.size(); ++row) {
-        const std::vector<bool> stream = assignment(width_, inputs, row);
-        std::vector<bool> values(size_);
-        for (const std::size_t vector : vectors) values[vector] = value_of(vector, t, stream);
-        if (value(values)) units.push_back({inputs, stream, target});
-      }
-    });
+    for_each_new(
+        t, [&](std::size_t target, const std::vector<std::size_t>& vectors, const auto& value) {
+          std::vector<std::size_t> inputs;
+          for (const std::size_t vector : vectors) inputs_of(vector, t, inputs);
+          check_size(inputs.size());
+          for (std::size_t row = 0; row < std::size_t{1} << inputs.size(); ++row) {
+            const std::vector<bool> stream = assignment(width_, inputs, row);
+            std::vector<bool> values(size_);
+            for (const std::size_t vector : vectors) values[vector] = value_of(vector, t, stream);
+            if (value(values)) units.push_back({inputs, stream, target});
+          }
+        });
     layer.up = IntegerMatrix(units.size(), width_);
     layer.down = IntegerMatrix(width_, units.size());
     for (std::size_t u = 0; u < units.size(); ++u) {

@@ -233,7 +233,8 @@ bool same_type(const std::string& first, const std::string& second, std::size_t 
           const Type right = distinct(i + 1, 1);
           type.insert(type.end(), right.begin(), right.end());
         }
-        deeper.back().push_back(numbers.emplace(type, static_cast<int>(numbers.size())).first->second);
+        deeper.back().push_back(
+            numbers.emplace(type, static_cast<int>(numbers.size())).first->second);
       }
     }
     types = std::move(deeper);

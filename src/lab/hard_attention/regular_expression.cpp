@@ -67,7 +67,8 @@ class Parser {
       NodePointer part = atom(nesting);
       std::size_t signs = 0;
       while (at_ < text_.size() && std::string_view("*+?{").find(text_[at_]) != std::string::npos) {
-        if (++signs > kMaxNesting) fail(fmt::format("more than {} repetitions in a row", kMaxNesting));
+        if (++signs > kMaxNesting)
+          fail(fmt::format("more than {} repetitions in a row", kMaxNesting));
         part = repeated(std::move(part));
       }
       node->parts.push_back(std::move(part));

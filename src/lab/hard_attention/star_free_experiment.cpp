@@ -93,9 +93,10 @@ std::vector<Part> plan_star_free(const Setup& setup) {
 
 Conclusion conclude_star_free(const Setup& setup, const std::vector<Json>& results) {
   Conclusion conclusion;
-  ExhibitTable table{fmt::format("Languages over two letters, words of up to {}", setup.size("length")),
-                     {"states", "languages", "star-free", "depth has settled", "disagreements"},
-                     {}};
+  ExhibitTable table{
+      fmt::format("Languages over two letters, words of up to {}", setup.size("length")),
+      {"states", "languages", "star-free", "depth has settled", "disagreements"},
+      {}};
   std::size_t part = 0;
   Count all;
   for (std::size_t states = 1; states <= setup.size("states"); ++states) {
@@ -106,8 +107,7 @@ Conclusion conclude_star_free(const Setup& setup, const std::vector<Json>& resul
       count.star_free += found.at("star_free").get<std::size_t>();
       count.settled += found.at("settled").get<std::size_t>();
       count.disagreements += found.at("disagreements").get<std::size_t>();
-      all.largest_depth =
-          std::max(all.largest_depth, found.at("largest_depth").get<std::size_t>());
+      all.largest_depth = std::max(all.largest_depth, found.at("largest_depth").get<std::size_t>());
     }
     table.rows.push_back({std::to_string(states), std::to_string(count.languages),
                           std::to_string(count.star_free), std::to_string(count.settled),

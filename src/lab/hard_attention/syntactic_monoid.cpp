@@ -12,8 +12,7 @@ namespace {
 /// All elements one after another; a set of their numbers finds equal ones by content.
 class Elements {
  public:
-  explicit Elements(std::size_t states)
-      : states_(states), found_(16, Hash{this}, Equal{this}) {}
+  explicit Elements(std::size_t states) : states_(states), found_(16, Hash{this}, Equal{this}) {}
   Elements(const Elements&) = delete;
   Elements& operator=(const Elements&) = delete;
 

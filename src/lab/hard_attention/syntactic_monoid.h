@@ -12,9 +12,9 @@
 namespace fathom::lab {
 
 struct SyntacticMonoid {
-  std::size_t size = 0;             // the identity counts
-  std::optional<bool> star_free;    // none: the monoid was not enumerated to its end
-  bool complete = true;             // false: `size` elements were seen and there are more
+  std::size_t size = 0;           // the identity counts
+  std::optional<bool> star_free;  // none: the monoid was not enumerated to its end
+  bool complete = true;           // false: `size` elements were seen and there are more
 };
 
 /// `dfa` must be minimal. Stops when the elements would need more than `limit_bytes`.

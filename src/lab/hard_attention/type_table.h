@@ -20,10 +20,10 @@ class TypeTable {
   bool equals(std::uint32_t entry, std::span<const std::uint32_t> list) const;
   void grow();
 
-  std::vector<std::uint32_t> items_;        // all lists one after another
-  std::vector<std::uint64_t> starts_{0};    // where each begins, and the end
+  std::vector<std::uint32_t> items_;      // all lists one after another
+  std::vector<std::uint64_t> starts_{0};  // where each begins, and the end
   std::vector<std::uint64_t> hashes_;
-  std::vector<std::uint32_t> slots_;        // open addressing, a power of two of them
+  std::vector<std::uint32_t> slots_;  // open addressing, a power of two of them
 };
 
 }  // namespace fathom::lab

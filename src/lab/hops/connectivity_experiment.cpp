@@ -42,7 +42,8 @@ std::vector<Part> plan_connectivity(const Setup& setup) {
       seconds += cost;
       parts.push_back({fmt::format("connectivity v{} vertices={} layers={} graphs={}",
                                    kMethodVersion, vertices, layers, graphs),
-                       cost, [=](const Ticker&) { return count_errors(vertices, layers, graphs); }});
+                       cost,
+                       [=](const Ticker&) { return count_errors(vertices, layers, graphs); }});
     }
   }
   check_cost(setup, fmt::format("{} graphs", 2 * graphs * parts.size()), seconds, 0);
@@ -74,8 +75,10 @@ Conclusion conclude_connectivity(const Setup& setup, const std::vector<Json>& re
   conclusion.measures = {{"enough", errors}, {"needed", {}}};
   conclusion.tables.push_back(std::move(table));
   conclusion.notes.push_back(
-      "that less depth is not enough is conditional: with width m H = O(D^(1-epsilon)) depth must be "
-      "Omega(log D) for graphs of diameter D >= n^epsilon, if the one-cycle/two-cycle conjecture of "
+      "that less depth is not enough is conditional: with width m H = O(D^(1-epsilon)) depth must "
+      "be "
+      "Omega(log D) for graphs of diameter D >= n^epsilon, if the one-cycle/two-cycle conjecture "
+      "of "
       "massively parallel computation holds; the row with fewer layers shows this network only");
   return conclusion;
 }

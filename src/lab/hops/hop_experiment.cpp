@@ -107,18 +107,18 @@ void add_parts(const Setup& setup, const HopSizes& sizes, std::size_t hops,
                        return count_hard(build(layers), hops, 1, first, end, tick);
                      }});
   }
-  parts.push_back(
-      {key_of("engine hops", hops, layers, sizes) +
-           fmt::format(" {} beta={} {}", sizes.engine_sequences, kBeta,
-                       setup.device.kind == engine::DeviceKind::cuda ? "cuda" : "cpu"),
-       cost * static_cast<double>(sizes.engine_sequences), [=, device = setup.device](const Ticker&) {
-         return count_engine(build(layers), hops, sizes.engine_sequences, device);
-       }});
-  parts.push_back({key_of("hard hops", hops, layers - 1, sizes) +
-                       fmt::format(" 0-{}", sizes.short_sequences),
-                   cost * static_cast<double>(sizes.short_sequences), [=](const Ticker& tick) {
-                     return count_hard(build(layers - 1), hops, 1, 0, sizes.short_sequences, tick);
+  parts.push_back({key_of("engine hops", hops, layers, sizes) +
+                       fmt::format(" {} beta={} {}", sizes.engine_sequences, kBeta,
+                                   setup.device.kind == engine::DeviceKind::cuda ? "cuda" : "cpu"),
+                   cost * static_cast<double>(sizes.engine_sequences),
+                   [=, device = setup.device](const Ticker&) {
+                     return count_engine(build(layers), hops, sizes.engine_sequences, device);
                    }});
+  parts.push_back(
+      {key_of("hard hops", hops, layers - 1, sizes) + fmt::format(" 0-{}", sizes.short_sequences),
+       cost * static_cast<double>(sizes.short_sequences), [=](const Ticker& tick) {
+         return count_hard(build(layers - 1), hops, 1, 0, sizes.short_sequences, tick);
+       }});
 }
 
 std::vector<Part> plan_hops(const Setup& setup) {
@@ -140,11 +140,11 @@ Conclusion conclude_hops(const Setup& setup, const std::vector<Json>& results) {
   const HopSizes sizes = sizes_of(setup);
   const std::size_t hard_parts = (sizes.sequences + kSequencesPerPart - 1) / kSequencesPerPart;
   Conclusion conclusion;
-  ExhibitTable table{fmt::format("Errors, {} characters of an alphabet of {}", sizes.length,
-                                 sizes.alphabet),
-                     {"k", "layers", "hard attention", "of positions", "softmax on the engine",
-                      "of positions", "one layer less"},
-                     {}};
+  ExhibitTable table{
+      fmt::format("Errors, {} characters of an alphabet of {}", sizes.length, sizes.alphabet),
+      {"k", "layers", "hard attention", "of positions", "softmax on the engine", "of positions",
+       "one layer less"},
+      {}};
   double hard_errors = 0;
   double engine_errors = 0;
   double deeper = 0;
@@ -167,7 +167,8 @@ Conclusion conclude_hops(const Setup& setup, const std::vector<Json>& results) {
     hard_errors += static_cast<double>(errors);
     engine_errors += engine_result.at("errors").get<double>();
     const std::size_t layers = hop_depth(hops);
-    const auto claimed = static_cast<std::size_t>(std::floor(std::log2(static_cast<double>(hops)))) + 2;
+    const auto claimed =
+        static_cast<std::size_t>(std::floor(std::log2(static_cast<double>(hops)))) + 2;
     deeper += layers != claimed ? 1 : 0;
     least_short = std::min(least_short, short_error);
     conclusion.data["hops"].push_back({{"k", hops},
@@ -191,13 +192,14 @@ Conclusion conclude_hops(const Setup& setup, const std::vector<Json>& results) {
                          {"depth", deeper},
                          {"shorter", least_short}};
   conclusion.tables.push_back(std::move(table));
-  conclusion.charts.push_back({"Layers that suffice", "hops k", "layers", true, false,
-                               {std::move(depth_series)}});
+  conclusion.charts.push_back(
+      {"Layers that suffice", "hops k", "layers", true, false, {std::move(depth_series)}});
   if (setup.own && results.back().at("answered") == 0) {
     conclusion.notes.push_back("no position of these sequences has so many hops");
   }
   conclusion.notes.push_back(fmt::format(
-      "width {} whatever k; softmax at inverse temperature {:g} on scores that are whole numbers puts "
+      "width {} whatever k; softmax at inverse temperature {:g} on scores that are whole numbers "
+      "puts "
       "at most {:.0e} of a row's weight beside the wanted position; one layer less: share of wrong "
       "answers where the hop exists",
       7 + 3 * sizes.alphabet, kBeta, static_cast<double>(sizes.length) * std::exp(-kBeta)));

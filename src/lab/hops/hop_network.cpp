@@ -12,10 +12,10 @@ struct Layout {
   std::size_t alphabet;
 
   std::size_t one = 0;
-  std::size_t place = 1;     // j
-  std::size_t square = 2;    // j^2
-  std::size_t after = 3;     // j + 1, 0 for the null token
-  std::size_t recency = 4;   // j, M for the null token
+  std::size_t place = 1;    // j
+  std::size_t square = 2;   // j^2
+  std::size_t after = 3;    // j + 1, 0 for the null token
+  std::size_t recency = 4;  // j, M for the null token
   std::size_t pointer = 5;
   std::size_t read_pointer = 6;
   std::size_t character = 7;  // one-hot
@@ -25,8 +25,8 @@ struct Layout {
   std::size_t width() const { return read_answer() + alphabet; }
 };
 
-/// What both kinds of layer share: values go to the two read slots, and the update moves the pointer
-/// to its place and empties the slots.
+/// What both kinds of layer share: values go to the two read slots, and the update moves the
+/// pointer to its place and empties the slots.
 HopLayer empty_layer(const Layout& at, std::size_t rank) {
   const std::size_t values = 1 + at.alphabet;
   HopLayer layer{WholeMatrix(rank, at.width()), WholeMatrix(rank, at.width()),
@@ -70,7 +70,6 @@ HopLayer jump_layer(const Layout& at, bool take_answer) {
   }
   return layer;
 }
-
 
 /// Rows of x through a matrix, skipping its zeros.
 WholeMatrix through(const WholeMatrix& matrix, const WholeMatrix& x) {

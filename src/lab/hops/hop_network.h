@@ -37,7 +37,7 @@ struct HopLayer {
 };
 
 struct HopNetwork {
-  std::size_t length = 0;    // characters; positions are one more
+  std::size_t length = 0;  // characters; positions are one more
   std::size_t alphabet = 0;
   WholeMatrix tokens;     // (alphabet + 1) x width, the null token first
   WholeMatrix positions;  // (length + 1) x width

@@ -1,7 +1,8 @@
 // The factors omega of residual connections that training schemes for deep post-norm networks use.
 //
 //   none      1
-//   admin     omega_1 = 1, omega_{i+1}^2 = Var(omega_i x_{i-1}) + Var(f_i(x_{i-1})), measured in one
+//   admin     omega_1 = 1, omega_{i+1}^2 = Var(omega_i x_{i-1}) + Var(f_i(x_{i-1})), measured in
+//   one
 //             forward pass (profiling)
 //   closed    sqrt((n + 1) / ln(n + 1) - 1) for n sublayers
 //   deepnorm  n^(1/4), with weights of v, out, up and down (4 n)^(-1/4) as wide (arXiv 2203.00555)

@@ -26,18 +26,34 @@ std::vector<std::size_t> depths_of(const Setup& setup) {
   return {3, 6, 12, 24, 60};
 }
 
-StackShape shape_of(const Setup& setup, std::size_t layers, Scheme scheme) {
+StackShape shape_of(const Setup& setup, std::size_t layers) {
   StackShape shape;
   shape.layers = layers;
   shape.width = setup.size("width");
   shape.heads = setup.size("heads");
   shape.tokens = setup.size("tokens");
-  shape.norm = scheme == Scheme::pre ? NormPlace::pre : NormPlace::post;
   if (shape.width % shape.heads != 0) {
-    throw ConfigError(fmt::format("--heads must divide --width: {} does not divide {}",
-                                  shape.heads, shape.width));
+    throw ConfigError(fmt::format("--heads must divide --width: {} does not divide {}", shape.heads,
+                                  shape.width));
   }
   return shape;
+}
+
+/// The name in records, and of the criterion on its slope.
+const char* criterion_of(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::post:
+      return "post";
+    case Scheme::pre:
+      return "pre";
+    case Scheme::admin:
+      return "profiled";
+    case Scheme::closed:
+      return "closed";
+    case Scheme::deepnorm:
+      return "deepnorm";
+  }
+  throw InternalError("unknown scheme");
 }
 
 double mean_square_difference(const std::vector<float>& a, const std::vector<float>& b) {
@@ -57,34 +73,56 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   return largest;
 }
 
-/// One seed of one scheme at one depth.
-Json measure(const StackShape& shape, Scheme scheme, std::uint64_t seed,
-             const engine::Device& device) {
-  constexpr std::uint64_t kWeights = 0x77656967687473;  // "weights"
-  constexpr std::uint64_t kDirection = 0x6d6f7665;      // "move"
-  const double gain = branch_gain(scheme, shape.layers);
-  const StackWeights weights = draw_weights(shape, gain, seed, kWeights);
-  const StackWeights direction = draw_weights(shape, gain, seed, kDirection);
-  const std::vector<float> inputs = draw_inputs(shape, seed);
+/// One scheme with its weights, the direction they move in, and the inputs.
+struct Trial {
+  StackShape shape;
+  StackWeights weights, direction;
+  std::vector<float> inputs;
+};
+
+Json measure_scheme(Scheme scheme, const Trial& trial, const engine::Device& device) {
+  const StackShape& shape = trial.shape;
   Json json;
   std::vector<double> omegas = fixed_omegas(scheme, shape.layers);
   if (scheme == Scheme::admin) {
     std::vector<double> variances;
-    omegas = profile_omegas(shape, weights, inputs, device, &variances);
+    omegas = profile_omegas(shape, trial.weights, trial.inputs, device, &variances);
     double sum = 1;
     for (std::size_t i = 0; i + 1 < variances.size(); ++i) sum += variances[i];
     json["last_omega"] = omegas.back();
     json["predicted_omega"] = std::sqrt(sum);
   }
   ResidualStack stack(shape, omegas, device);
-  const std::vector<float> base = stack.run(weights, inputs);
-  const std::vector<float> moved = stack.run(perturbed(weights, direction, kEpsilon), inputs);
+  const std::vector<float> base = stack.run(trial.weights, trial.inputs);
+  const std::vector<float> moved =
+      stack.run(perturbed(trial.weights, trial.direction, kEpsilon), trial.inputs);
   json["change"] = mean_square_difference(base, moved) / (kEpsilon * kEpsilon);
   if (!omegas.empty()) {
-    const FoldedStack folded = fold_omegas(weights, inputs, omegas);
+    const FoldedStack folded = fold_omegas(trial.weights, trial.inputs, omegas);
     ResidualStack plain(shape, {}, device);
     json["fold_difference"] =
         largest_difference(base, plain.run(folded.weights, folded.inputs, folded.gains));
+  }
+  return json;
+}
+
+/// All schemes with the same draws.
+Json measure(const StackShape& base, std::uint64_t seed, const engine::Device& device,
+             const Ticker& tick) {
+  constexpr std::uint64_t kWeights = 0x77656967687473;  // "weights"
+  constexpr std::uint64_t kDirection = 0x6d6f7665;      // "move"
+  Trial trial{base, draw_weights(base, seed, kWeights), draw_weights(base, seed, kDirection),
+              draw_inputs(base, seed)};
+  Json json;
+  for (const Scheme scheme : kEnumValues<Scheme>) {
+    tick(static_cast<double>(scheme) / static_cast<double>(kEnumCount<Scheme>));
+    trial.shape.norm = scheme == Scheme::pre ? NormPlace::pre : NormPlace::post;
+    if (scheme == Scheme::deepnorm) {  // the last one: its weights may stay
+      const double gain = branch_gain(scheme, base.layers);
+      trial.weights = with_branch_gain(base, std::move(trial.weights), gain);
+      trial.direction = with_branch_gain(base, std::move(trial.direction), gain);
+    }
+    json[criterion_of(scheme)] = measure_scheme(scheme, trial, device);
   }
   return json;
 }
@@ -93,28 +131,27 @@ std::vector<Part> plan_admin(const Setup& setup) {
   std::vector<Part> parts;
   double operations = 0;
   double bytes = 0;
-  for (const Scheme scheme : kEnumValues<Scheme>) {
-    for (const std::size_t layers : depths_of(setup)) {
-      const StackShape shape = shape_of(setup, layers, scheme);
-      const auto d = static_cast<double>(shape.width);
-      const double cost = static_cast<double>(layers) * 12 * d * d *
-                          (60 + 3 * static_cast<double>(shape.rows()));
-      bytes = std::max(bytes, static_cast<double>(setup.threads) * static_cast<double>(layers) *
-                                  (12 * d * d * 40 + 60 * static_cast<double>(shape.elements())));
-      for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
-        operations += cost;
-        parts.push_back(
-            {fmt::format("perturbation v{} {} layers={} width={} heads={} tokens={} seed={} {}",
-                         kMethodVersion, name_of(scheme), layers, shape.width, shape.heads,
-                         shape.tokens, seed,
-                         setup.device.kind == engine::DeviceKind::cuda ? "cuda" : "cpu"),
-             cost, [shape, scheme, seed, device = setup.device](const Ticker&) {
-               return measure(shape, scheme, seed, device);
-             }});
-      }
+  for (const std::size_t layers : depths_of(setup)) {
+    const StackShape shape = shape_of(setup, layers);
+    const auto d = static_cast<double>(shape.width);
+    const double cost =
+        static_cast<double>(layers) * 12 * d * d * (200 + 15 * static_cast<double>(shape.rows()));
+    bytes = std::max(bytes, static_cast<double>(setup.threads) * static_cast<double>(layers) *
+                                (12 * d * d * 40 + 60 * static_cast<double>(shape.elements())));
+    for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
+      operations += cost;
+      parts.push_back(
+          {fmt::format("perturbation v{} layers={} width={} heads={} tokens={} seed={} {}",
+                       kMethodVersion, layers, shape.width, shape.heads, shape.tokens, seed,
+                       setup.device.kind == engine::DeviceKind::cuda ? "cuda" : "cpu"),
+           cost, [shape, seed, device = setup.device](const Ticker& tick) {
+             return measure(shape, seed, device, tick);
+           }});
     }
   }
-  check_cost(setup, fmt::format("{} stacks of up to {} layers", parts.size(), depths_of(setup).back()),
+  check_cost(setup,
+             fmt::format("{} stacks of up to {} layers", kEnumCount<Scheme> * parts.size(),
+                         depths_of(setup).back()),
              operations * kSecondsPerOperation, bytes);
   return parts;
 }
@@ -131,8 +168,7 @@ MeanInterval mean_interval(const std::vector<double>& values) {
   result.interval = {result.mean, result.mean};
   if (values.size() < 2) return result;
   const auto n = static_cast<double>(values.size());
-  const double half =
-      fits::student_quantile(0.975, n - 1) * fits::deviation(values) / std::sqrt(n);
+  const double half = fits::student_quantile(0.975, n - 1) * fits::deviation(values) / std::sqrt(n);
   result.interval = {result.mean - half, result.mean + half};
   return result;
 }
@@ -154,22 +190,6 @@ std::vector<double> slopes(const Changes& changes, const std::vector<std::size_t
   return by_seed;
 }
 
-const char* criterion_of(Scheme scheme) {
-  switch (scheme) {
-    case Scheme::post:
-      return "post";
-    case Scheme::pre:
-      return "pre";
-    case Scheme::admin:
-      return "profiled";
-    case Scheme::closed:
-      return "closed";
-    case Scheme::deepnorm:
-      return "deepnorm";
-  }
-  throw InternalError("unknown scheme");
-}
-
 Conclusion conclude_admin(const Setup& setup, const std::vector<Json>& results) {
   const std::vector<std::size_t> depths = depths_of(setup);
   const std::size_t seeds = setup.size("seeds");
@@ -179,38 +199,41 @@ Conclusion conclude_admin(const Setup& setup, const std::vector<Json>& results) 
     table.columns.push_back(fmt::format("{} sublayers", 2 * layers));
   }
   table.columns.push_back("log-log slope (95 %)");
-  ExhibitChart chart{"How much the output moves when all weights do", "sublayers",
-                     "output change / epsilon^2", true, true, {}};
+  ExhibitChart chart{"How much the output moves when all weights do",
+                     "sublayers",
+                     "output change / epsilon^2",
+                     true,
+                     true,
+                     {}};
   double omega_error = 0;
   double fold_difference = 0;
-  std::size_t part = 0;
   conclusion.data["schemes"] = Json::array();
   for (const Scheme scheme : kEnumValues<Scheme>) {
     Changes changes;
     ChartSeries series{name_of(scheme), {}};
     std::vector<std::string> row{name_of(scheme)};
     Json entry{{"scheme", name_of(scheme)}, {"changes", Json::array()}};
-    for (const std::size_t layers : depths) {
+    for (std::size_t depth = 0; depth < depths.size(); ++depth) {
       changes.emplace_back();
-      for (std::size_t seed = 0; seed < seeds; ++seed, ++part) {
-        const Json& found = results[part];
+      for (std::size_t seed = 0; seed < seeds; ++seed) {
+        const Json& found = results[depth * seeds + seed].at(criterion_of(scheme));
         changes.back().push_back(found.at("change").get<double>());
         if (found.contains("last_omega")) {
           const double predicted = found["predicted_omega"].get<double>();
-          omega_error = std::max(
-              omega_error, std::fabs(found["last_omega"].get<double>() / predicted - 1));
+          omega_error =
+              std::max(omega_error, std::fabs(found["last_omega"].get<double>() / predicted - 1));
         }
         if (found.contains("fold_difference")) {
           fold_difference = std::max(fold_difference, found["fold_difference"].get<double>());
         }
       }
       const MeanInterval mean = mean_interval(changes.back());
-      entry["changes"].push_back({{"sublayers", 2 * layers},
+      entry["changes"].push_back({{"sublayers", 2 * depths[depth]},
                                   {"mean", mean.mean},
                                   {"interval", {mean.interval.low, mean.interval.high}}});
       row.push_back(format_significant(mean.mean, 3));
-      series.dots.push_back(
-          {2 * static_cast<double>(layers), mean.mean, mean.interval.low, mean.interval.high});
+      series.dots.push_back({2 * static_cast<double>(depths[depth]), mean.mean, mean.interval.low,
+                             mean.interval.high});
     }
     if (depths.size() > 1) {
       const MeanInterval slope = mean_interval(slopes(changes, depths));

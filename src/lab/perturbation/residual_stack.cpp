@@ -58,9 +58,9 @@ class StackBuilder {
     const std::size_t index = gains.size();
     gains.push_back(plan_.parameter(name("gain", index), 1, width_));
     biases.push_back(plan_.parameter(name("bias", index), 1, width_));
-    const TensorId sum =
-        branch.exists() ? plan_.activation(name("sum", index), DType::f32, rows_, width_)
-                        : TensorId{};
+    const TensorId sum = branch.exists()
+                             ? plan_.activation(name("sum", index), DType::f32, rows_, width_)
+                             : TensorId{};
     const TensorId y = plan_.activation(name("norm", index), DType::f32, rows_, width_);
     const TensorId stats = plan_.activation(name("statistics", index), DType::f32, rows_, 2);
     Norm op;
@@ -94,8 +94,8 @@ class StackBuilder {
     shape.scale = 1 / std::sqrt(static_cast<float>(shape.head_size));
     const TensorId qkv = linear(name("qkv", i), x, shape.qkv_cols(), in);
     const TensorId y = plan_.activation(name("mixed", i), DType::f32, rows_, width_);
-    const TensorId stats = plan_.activation(name("sums", i), DType::f32, shape.batch * shape.heads,
-                                            shape.context);
+    const TensorId stats =
+        plan_.activation(name("sums", i), DType::f32, shape.batch * shape.heads, shape.context);
     plan_.append(Attention{qkv, y, stats, shape});
     return linear(name("out", i), y, width_, out);
   }
@@ -181,27 +181,32 @@ std::vector<double> ResidualStack::branch_variances() const {
   return variances;
 }
 
-StackWeights draw_weights(const StackShape& shape, double branch_gain, std::uint64_t seed,
-                          std::uint64_t stream) {
+StackWeights draw_weights(const StackShape& shape, std::uint64_t seed, std::uint64_t stream) {
   const RandomStream random(seed, stream);
   std::uint64_t index = 0;
-  const std::size_t d = shape.width;
-  const auto width = static_cast<double>(d);
-  const double square = std::sqrt(1 / width);        // d to d
-  const double wide = std::sqrt(2 / (5 * width));    // d to 4d and back
+  const std::size_t square = shape.width * shape.width;
+  const auto width = static_cast<double>(shape.width);
+  const double narrow = std::sqrt(1 / width);      // d to d
+  const double wide = std::sqrt(2 / (5 * width));  // d to 4d and back
   StackWeights weights;
   for (std::size_t i = 0; i < shape.sublayers(); ++i) {
+    const bool attention = i % 2 == 0;
+    const double deviation = attention ? narrow : wide;
     SublayerWeights sublayer;
-    if (i % 2 == 0) {
-      sublayer.in = draw_matrix(random, index, 2 * d * d, square);
-      const std::vector<float> value = draw_matrix(random, index, d * d, branch_gain * square);
-      sublayer.in.insert(sublayer.in.end(), value.begin(), value.end());
-      sublayer.out = draw_matrix(random, index, d * d, branch_gain * square);
-    } else {
-      sublayer.in = draw_matrix(random, index, 4 * d * d, branch_gain * wide);
-      sublayer.out = draw_matrix(random, index, 4 * d * d, branch_gain * wide);
-    }
+    sublayer.in = draw_matrix(random, index, (attention ? 3 : 4) * square, deviation);
+    sublayer.out = draw_matrix(random, index, (attention ? 1 : 4) * square, deviation);
     weights.push_back(std::move(sublayer));
+  }
+  return weights;
+}
+
+StackWeights with_branch_gain(const StackShape& shape, StackWeights weights, double gain) {
+  const auto scale = [&](std::vector<float>& values, std::size_t from) {
+    for (std::size_t i = from; i < values.size(); ++i) values[i] *= static_cast<float>(gain);
+  };
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    scale(weights[i].in, i % 2 == 0 ? 2 * shape.width * shape.width : 0);
+    scale(weights[i].out, 0);
   }
   return weights;
 }
@@ -212,8 +217,7 @@ std::vector<float> draw_inputs(const StackShape& shape, std::uint64_t seed) {
   return draw_matrix(RandomStream(seed, kStream), index, shape.elements(), 1);
 }
 
-StackWeights perturbed(const StackWeights& weights, const StackWeights& direction,
-                       double epsilon) {
+StackWeights perturbed(const StackWeights& weights, const StackWeights& direction, double epsilon) {
   StackWeights result = weights;
   const auto add = [&](std::vector<float>& to, const std::vector<float>& from) {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] += static_cast<float>(epsilon) * from[i];

@@ -40,9 +40,10 @@ struct SublayerWeights {
 };
 using StackWeights = std::vector<SublayerWeights>;
 
-/// Fresh weights; those of v, out, up and down have `branch_gain` times the deviation (DeepNorm).
-StackWeights draw_weights(const StackShape& shape, double branch_gain, std::uint64_t seed,
-                          std::uint64_t stream);
+/// Fresh weights.
+StackWeights draw_weights(const StackShape& shape, std::uint64_t seed, std::uint64_t stream);
+/// The same with v, out, up and down multiplied by a gain (DeepNorm).
+StackWeights with_branch_gain(const StackShape& shape, StackWeights weights, double gain);
 /// N(0, 1) inputs.
 std::vector<float> draw_inputs(const StackShape& shape, std::uint64_t seed);
 /// weights + epsilon direction.

@@ -176,10 +176,10 @@ Conclusion conclude_recurrent(const Setup& setup, const std::vector<Json>& resul
                                            {"positions", c.positions},
                                            {"rank", found.rank},
                                            {"published", published}});
-    table.rows.push_back({std::to_string(c.layers), std::to_string(c.channels),
-                          std::to_string(c.inputs), std::to_string(c.positions), rank_words(found),
-                          one ? fmt::format("{:g}", published)
-                              : fmt::format("at least {:g}", published)});
+    table.rows.push_back(
+        {std::to_string(c.layers), std::to_string(c.channels), std::to_string(c.inputs),
+         std::to_string(c.positions), rank_words(found),
+         one ? fmt::format("{:g}", published) : fmt::format("at least {:g}", published)});
   }
   if (shallow) conclusion.measures.push_back({"shallow", shallow_wrong});
   if (deep) conclusion.measures.push_back({"deep", deep_low});

@@ -91,7 +91,8 @@ std::size_t conditions_of(const std::vector<FieldVector>& points, std::size_t wi
     }
     for (const Exponents& exponents : all) {
       Element value = 1;
-      for (std::size_t v = 0; v < width; ++v) value = field.multiply(value, powers[v][exponents[v]]);
+      for (std::size_t v = 0; v < width; ++v)
+        value = field.multiply(value, powers[v][exponents[v]]);
       matrix.push_back(field.balanced(value));
     }
   }
@@ -101,8 +102,8 @@ std::size_t conditions_of(const std::vector<FieldVector>& points, std::size_t wi
 std::size_t missing_forms(std::size_t width, std::uint64_t seed) {
   const PrimeField field(exact::primes_below(exact::kPrimeLimit, 1).front());
   FieldSampler sampler(seed, 1, field);
-  const DefectForms forms = defect_forms(
-      exact::random_attention_weights(network_shape(width), sampler), width, field);
+  const DefectForms forms =
+      defect_forms(exact::random_attention_weights(network_shape(width), sampler), width, field);
   const std::vector<Polynomial> generators{
       quadratic_form(restricted_form(forms.first, forms.alpha, field), field),
       quadratic_form(restricted_form(forms.second, forms.alpha, field), field)};
@@ -118,15 +119,15 @@ DefectForms defect_forms(const AttentionWeights<Element>& weights, std::size_t w
   std::vector<FieldMatrix> outer;
   std::vector<FieldMatrix> inner;
   for (const auto& layer : weights) {
-    outer.push_back(
-        field_product(square(layer.output, width), square(layer.value, width), field));
+    outer.push_back(field_product(square(layer.output, width), square(layer.value, width), field));
     inner.push_back(
         field_product(transposed(square(layer.key, width)), square(layer.query, width), field));
   }
   DefectForms forms;
   forms.alpha = field_product(field_product(outer[2], outer[1], field), outer[0], field).front();
   forms.first = inner[0];
-  forms.second = field_product(field_product(transposed(outer[0]), inner[1], field), outer[0], field);
+  forms.second =
+      field_product(field_product(transposed(outer[0]), inner[1], field), outer[0], field);
   return forms;
 }
 

@@ -27,8 +27,8 @@ RankQuestion one_b_position(std::size_t width) {
 std::vector<Part> plan_defect(const Setup& setup) {
   std::vector<Part> parts;
   for (std::size_t width = 4; width <= 6; ++width) {
-    parts.push_back({fmt::format("defect v{} d={}", kMethodVersion, width),
-                     width == 6 ? 8.0 : 1.0, [width](const Ticker& tick) {
+    parts.push_back({fmt::format("defect v{} d={}", kMethodVersion, width), width == 6 ? 8.0 : 1.0,
+                     [width](const Ticker& tick) {
                        const DefectCheck check = check_defect(width, 1, tick);
                        return Json{{"width", check.width},
                                    {"forms", check.forms},
@@ -49,8 +49,8 @@ std::vector<Part> plan_defect(const Setup& setup) {
 Conclusion conclude_defect(const Setup& setup, const std::vector<Json>& results) {
   Conclusion conclusion;
   ExhibitTable table{"Degree 7 in one B vector: forms of degree 14 that three layers cannot reach",
-                     {"d", "forms", "proved missing", "outside the ideal", "conditions of its zeros",
-                      "zeros", "not 0 there", "missing by elimination"},
+                     {"d", "forms", "proved missing", "outside the ideal",
+                      "conditions of its zeros", "zeros", "not 0 there", "missing by elimination"},
                      {}};
   double disagreements = 0;
   double not_vanishing = 0;
@@ -61,7 +61,8 @@ Conclusion conclude_defect(const Setup& setup, const std::vector<Json>& results)
   for (std::size_t i = 0; i < 3; ++i) {
     const Json& found = results[i];
     const std::size_t width = 4 + i;
-    const std::size_t proved = theory::three_layer_defect(static_cast<std::int64_t>(width)).get_ui();
+    const std::size_t proved =
+        theory::three_layer_defect(static_cast<std::int64_t>(width)).get_ui();
     std::string eliminated = "-";
     disagreements += found.at("missing") != proved ? 1 : 0;
     disagreements += found.at("conditions") != proved ? 1 : 0;
@@ -78,12 +79,11 @@ Conclusion conclude_defect(const Setup& setup, const std::vector<Json>& results)
       entry["missing_by_elimination"] = absent;
     }
     conclusion.data["widths"].push_back(std::move(entry));
-    table.rows.push_back({std::to_string(width), found["forms"].dump(), std::to_string(proved),
-                          found["missing"].dump(), found["conditions"].dump(),
-                          found["zeros"].dump(),
-                          fmt::format("{} of {}", found["not_vanishing"].dump(),
-                                      found["evaluations"].dump()),
-                          eliminated});
+    table.rows.push_back(
+        {std::to_string(width), found["forms"].dump(), std::to_string(proved),
+         found["missing"].dump(), found["conditions"].dump(), found["zeros"].dump(),
+         fmt::format("{} of {}", found["not_vanishing"].dump(), found["evaluations"].dump()),
+         eliminated});
   }
   conclusion.measures = {{"dimension", disagreements},
                          {"vanishing", not_vanishing},

@@ -156,9 +156,8 @@ std::vector<Part> plan_residual(const Setup& setup) {
 
 Conclusion conclude_residual(const Setup& setup, const std::vector<Json>& results) {
   Conclusion conclusion;
-  ExhibitTable table{"Ranks without and with residual connections",
-                     {"L", "d", "H", "without", "with"},
-                     {}};
+  ExhibitTable table{
+      "Ranks without and with residual connections", {"L", "d", "H", "without", "with"}, {}};
   double changed = 0;
   std::size_t part = 0;
   conclusion.data["settings"] = Json::array();
@@ -246,8 +245,8 @@ Experiment invariance_experiment() {
   std::vector<Option> options = shape_options(2, 2);
   options.push_back(integer_option("heads", 1, "H", "Heads", 1, 4096));
   options.push_back(integer_option("positions", 4, "N", "Positions, even", 2, 16));
-  options.push_back(text_option("mask", "none", "NAME", "Which positions a position sees",
-                                {"none", "causal"}));
+  options.push_back(
+      text_option("mask", "none", "NAME", "Which positions a position sees", {"none", "causal"}));
   return {"partition-invariance", options, plan_invariance, conclude_invariance};
 }
 

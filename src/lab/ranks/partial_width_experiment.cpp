@@ -25,7 +25,8 @@ std::vector<SliceCase> slice_list(const Setup& setup) {
              stride == 0 ? std::max<std::size_t>(1, slice / 2) : stride}};
   }
   std::vector<SliceCase> list;
-  for (const auto& [layers, slice] : {std::pair<std::size_t, std::size_t>{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
+  for (const auto& [layers, slice] :
+       {std::pair<std::size_t, std::size_t>{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
     for (const std::size_t times : {2, 4}) list.push_back({layers, slice, times * slice, 1});
     list.push_back({layers, slice, 2 * slice, slice});  // slices that share nothing
   }
@@ -87,8 +88,8 @@ Conclusion conclude_partial(const Setup& setup, const std::vector<Json>& results
       least_gain = std::min(least_gain.value_or(1e9), gain);
       previous = static_cast<double>(sliced.rank);
     } else {
-      least_further = std::min(least_further.value_or(1e9),
-                               static_cast<double>(sliced.rank) / previous);
+      least_further =
+          std::min(least_further.value_or(1e9), static_cast<double>(sliced.rank) / previous);
     }
     conclusion.data["settings"].push_back({{"layers", c.layers},
                                            {"slice", c.slice},

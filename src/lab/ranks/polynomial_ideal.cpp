@@ -12,12 +12,12 @@ namespace {
 void add_monomials(Exponents& at, std::size_t variable, std::size_t left,
                    std::vector<Exponents>& all) {
   if (variable + 1 == at.size()) {
-    at[variable] = static_cast<std::uint8_t>(left);
+    at[variable] = static_cast<std::uint16_t>(left);
     all.push_back(at);
     return;
   }
   for (std::size_t power = 0; power <= left; ++power) {
-    at[variable] = static_cast<std::uint8_t>(power);
+    at[variable] = static_cast<std::uint16_t>(power);
     add_monomials(at, variable + 1, left - power, all);
   }
 }
@@ -44,7 +44,7 @@ std::size_t ideal_codimension(const std::vector<Polynomial>& generators, std::si
       for (const auto& [exponents, coefficient] : generator.terms) {
         Exponents product = exponents;
         for (std::size_t v = 0; v < variables; ++v) {
-          product[v] = static_cast<std::uint8_t>(product[v] + factor[v]);
+          product[v] = static_cast<std::uint16_t>(product[v] + factor[v]);
         }
         matrix[rows * columns.size() + column_of.at(product)] = field.balanced(coefficient);
       }

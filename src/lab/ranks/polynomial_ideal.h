@@ -12,7 +12,7 @@
 
 namespace fathom::lab {
 
-using Exponents = std::vector<std::uint8_t>;
+using Exponents = std::vector<std::uint16_t>;
 
 /// Homogeneous; terms by exponents.
 struct Polynomial {

@@ -15,7 +15,7 @@ exact::RankSetting attention_setting(std::size_t layers, std::size_t width, std:
 
 struct RankQuestion {
   exact::RankSetting setting;
-  bool direct = false;       // from the definition, where the fast form takes the answer for granted
+  bool direct = false;  // from the definition, where the fast form takes the answer for granted
   std::size_t max_side = 0;  // no grid larger than this; the rank is then a lower bound
 };
 

@@ -74,9 +74,7 @@ Conclusion conclude_sizes(const Setup& setup, const std::vector<Size>& list, int
       if (log3_rank > bounds.log3_upper + kRounding) ++above;
     }
     if (sizes[i].width == 1 && found.rank != (std::pow(3, sizes[i].layers) + 1) / 2) ++law;
-    const auto power = [](double log3) {
-      return format_significant(std::pow(3.0, log3), 3);
-    };
+    const auto power = [](double log3) { return format_significant(std::pow(3.0, log3), 3); };
     conclusion.data["settings"].push_back(
         {{"layers", sizes[i].layers},
          {"width", sizes[i].width},
@@ -195,7 +193,8 @@ Conclusion conclude_upper(const Setup&, const std::vector<Json>& results) {
   conclusion.tables.push_back(std::move(table));
   conclusion.notes.push_back(
       "where R_max lies above the printed bound one of them is not sharp: the network would break "
-      "the bound if it filled the blocks of low degree, as it does wherever that could be computed");
+      "the bound if it filled the blocks of low degree, as it does wherever that could be "
+      "computed");
   return conclusion;
 }
 
@@ -205,10 +204,11 @@ Conclusion conclude_corollary(const Setup&, const std::vector<Json>& results) {
   const Json& found = results.front();
   Conclusion conclusion;
   conclusion.data = found;
-  ExhibitTable table{"Width that a shallow network needs to match 6 layers of width 1,000, 16 heads",
-                     {"shallow layers", "printed in the paper", "from eq. (7) as printed",
-                      "from ((n + k - 1)/k)^k"},
-                     {}};
+  ExhibitTable table{
+      "Width that a shallow network needs to match 6 layers of width 1,000, 16 heads",
+      {"shallow layers", "printed in the paper", "from eq. (7) as printed",
+       "from ((n + k - 1)/k)^k"},
+      {}};
   double worst_printed = 1;
   double worst_multiset = 1;
   const auto ratio = [](double printed, double width) {
@@ -235,11 +235,12 @@ std::vector<Part> plan_corollary(const Setup&) {
              Json json{{"widths", Json::array()}};
              for (const std::int64_t layers : {2, 3, 4}) {
                const auto match = theory::matching_width({6, 1000, 16}, layers);
-               json["widths"].push_back(
-                   {{"layers", layers},
-                    {"paper", layers == 2 ? Json(2e17) : layers == 3 ? Json(2e5) : Json()},
-                    {"log10_printed", match.log10_width_printed.value()},
-                    {"log10_multiset", match.log10_width_multiset.value()}});
+               json["widths"].push_back({{"layers", layers},
+                                         {"paper", layers == 2   ? Json(2e17)
+                                                   : layers == 3 ? Json(2e5)
+                                                                 : Json()},
+                                         {"log10_printed", match.log10_width_printed.value()},
+                                         {"log10_multiset", match.log10_width_multiset.value()}});
              }
              return json;
            }}};
