@@ -6,6 +6,7 @@
 #include "cli/lab_commands.h"
 #include "core/text.h"
 #include "lab/frame/claim.h"
+#include "lab/frame/claims_page.h"
 #include "lab/frame/records.h"
 #include "lab/frame/result_json.h"
 #include "terminal/table.h"
@@ -15,6 +16,7 @@ namespace {
 
 struct ListOptions {
   std::string directory;
+  bool markdown = false;
   bool json = false;
 };
 
@@ -27,6 +29,10 @@ std::string verdict_in(const std::vector<lab::Json>& documents, const std::strin
 }
 
 void run_list(Session& session, const ListOptions& options) {
+  if (options.markdown) {
+    session.out << lab::claims_page();
+    return;
+  }
   std::vector<lab::Json> documents;
   if (!options.directory.empty()) documents = lab::read_results(options.directory);
   if (options.json) {
@@ -61,14 +67,17 @@ struct ShowOptions {
   bool json = false;
 };
 
-void print_paragraph(Session& session, const std::string& label, const std::string& text) {
-  constexpr std::size_t kLabel = 13;
+constexpr std::size_t kLabel = 13;
+constexpr std::size_t kCriterionLabel = 16;
+
+void print_paragraph(Session& session, const std::string& label, const std::string& text,
+                     std::size_t label_width = kLabel) {
   if (text.empty()) return;
-  std::string line = "  " + session.terminal.dim(pad(label, kLabel, Align::left));
-  const std::size_t room = std::max<std::size_t>(session.terminal.width, 60) - kLabel - 2;
+  std::string line = "  " + session.terminal.dim(pad(label, label_width, Align::left));
+  const std::size_t room = std::max<std::size_t>(session.terminal.width, 60) - label_width - 2;
   for (const std::string& part : wrap(text, room)) {
     session.out << session.terminal.plain(line + part) << "\n";
-    line = std::string(kLabel + 2, ' ');
+    line = std::string(label_width + 2, ' ');
   }
 }
 
@@ -92,11 +101,11 @@ void run_show(Session& session, const ShowOptions& options) {
                                         : fmt::format("{} on two cores, {} on a GPU",
                                                       claim.cpu_cost, claim.gpu_cost));
   session.out << "\n  Criteria, fixed beforehand\n";
-  Table table({{"criterion"}, {"must be"}, {"what is measured"}});
   for (const lab::Criterion& criterion : claim.criteria) {
-    table.add_row({criterion.id, criterion.range(), criterion.text});
+    print_paragraph(session, criterion.id, fmt::format("{}: {}", criterion.text, criterion.range()),
+                    kCriterionLabel);
   }
-  session.out << terminal.plain(table.render(terminal)) << "\n";
+  session.out << "\n";
   print_paragraph(session, "verdict",
                   fmt::format("{}, by {}", to_string(claim.finding.verdict), to_string(claim.by)));
   print_paragraph(session, "found", claim.finding.summary);
@@ -117,6 +126,7 @@ void add_lab_list(CommandTree& tree, CLI::App& lab_command) {
                 {{"lab list", "the table"}, {"lab list my-lab", "beside your own verdicts"}}},
                [options](Session& session) { run_list(session, *options); });
   command.add_option("DIR", options->directory, "A directory of 'fathom lab run --out'");
+  command.add_flag("--markdown", options->markdown, "Print docs/claims.md");
   command.add_flag("--json", options->json, "Print JSON");
 }
 

@@ -9,7 +9,7 @@ namespace fathom {
 namespace {
 
 std::string measured_text(const lab::Measure& measure) {
-  if (!measure.value) return "-";
+  if (!measure.value) return "not measured";
   std::string text = fmt::format("{:.5g}", *measure.value);
   if (measure.interval) {
     text += fmt::format(" ({:.4g} to {:.4g})", measure.interval->low, measure.interval->high);
@@ -23,6 +23,20 @@ std::string paragraph(const std::string& text, const Terminal& terminal) {
     out += "  " + line + "\n";
   }
   return out;
+}
+
+/// "passes  exponent  3.52, must be 2.7 to 3.6", and what that is.
+std::string criterion_text(const lab::JudgedCriterion& judged, const Terminal& terminal) {
+  constexpr std::size_t kIndent = 10;
+  const lab::Criterion& criterion = *judged.criterion;
+  std::string text = fmt::format(
+      "  {}{}  {}, must be {}\n", pad(to_string(judged.outcome), kIndent - 2, Align::left),
+      terminal.bold(criterion.id), measured_text(judged.measure), criterion.range());
+  const std::size_t room = std::max<std::size_t>(terminal.width, 60) - kIndent;
+  for (const std::string& line : wrap(criterion.text, room)) {
+    text += std::string(kIndent, ' ') + terminal.dim(line) + "\n";
+  }
+  return text;
 }
 
 std::string exhibit_text(const lab::ExhibitTable& exhibit, const Terminal& terminal) {
@@ -54,13 +68,9 @@ std::string render_lab_result(const lab::LabResult& result, const Terminal& term
   if (result.judgement.verdict == lab::Verdict::undecided && judged && !claim.undecided.empty()) {
     text += paragraph("To decide: " + claim.undecided, terminal);
   }
-  if (judged) {
-    Table table({{"criterion"}, {"measured", Align::right}, {"must be"}, {""}, {"what"}});
-    for (const lab::JudgedCriterion& each : result.judgement.criteria) {
-      table.add_row({each.criterion->id, measured_text(each.measure), each.criterion->range(),
-                     to_string(each.outcome), each.criterion->text});
-    }
-    text += "\n" + table.render(terminal);
+  if (judged) text += "\n";
+  for (const lab::JudgedCriterion& each : result.judgement.criteria) {
+    text += criterion_text(each, terminal);
   }
   for (const lab::ExhibitTable& exhibit : result.conclusion.tables) {
     text += exhibit_text(exhibit, terminal);

@@ -86,6 +86,10 @@ TEST(Defect, ThreeWaysAgreeWithTheProof) {
   }
 }
 
+TEST(Defect, EliminationMissesAsManyForms) {
+  EXPECT_EQ(degree_seven_rank(4, 2, [](double) {}), 676u);  // of 680
+}
+
 TEST(Defect, TheFormsMatterForTheVanishing) {
   // Away from the zeros of any one of the forms the part of degree 7 does not vanish.
   const PrimeField field(101);

@@ -35,6 +35,7 @@ Criterion read_criterion(TomlReader table, const std::string& id) {
 Claim read_claim(TomlReader table, const std::string& id) {
   Claim claim;
   claim.id = id;
+  claim.topic = table.text("topic");
   claim.title = table.text("title");
   claim.source = table.text("source");
   claim.arxiv = table.text("arxiv", "");

@@ -53,6 +53,7 @@ struct Finding {
 
 struct Claim {
   std::string id;
+  std::string topic;
   std::string title;
   std::string source;  // authors and year
   std::string arxiv;   // number, or "" where there is none

@@ -57,6 +57,7 @@ Json finite_or_null(double value) {
 
 Json claim_json(const Claim& claim) {
   Json json{{"id", claim.id},
+            {"topic", claim.topic},
             {"title", claim.title},
             {"source", claim.source},
             {"arxiv", claim.arxiv},

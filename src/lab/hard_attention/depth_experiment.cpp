@@ -120,6 +120,20 @@ std::string witness_text(const Json& witness) {
                      witness["depth"].get<std::size_t>());
 }
 
+/// Lengths at which the least depth changes.
+ExhibitTable depths_by_length(const Json& found) {
+  ExhibitTable table{"Least depth by length of the words", {"up to length", "depth"}, {}};
+  const Json& depths = found.at("depths");
+  for (std::size_t n = 0; n < depths.size(); ++n) {
+    if (n > 0 && depths[n] == depths[n - 1]) {
+      table.rows.back()[0] = std::to_string(n + 1);
+    } else {
+      table.rows.push_back({std::to_string(n + 1), depth_text(depths[n])});
+    }
+  }
+  return table;
+}
+
 Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results) {
   const std::vector<Question> list = questions(setup);
   Conclusion conclusion;
@@ -160,6 +174,7 @@ Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results)
   conclusion.tables.push_back(std::move(table));
   if (setup.own) {
     for (const auto& [key, value] : results.front().items()) conclusion.data[key] = value;
+    conclusion.tables.push_back(depths_by_length(results.front()));
   } else {
     conclusion.measures = {{"since", static_cast<double>(wrong_since)},
                            {"since-until", static_cast<double>(wrong_both)}};

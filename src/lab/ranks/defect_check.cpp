@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "exact/field_rank.h"
 #include "lab/ranks/polynomial_ideal.h"
+#include "lab/ranks/rank_parts.h"
 
 namespace fathom::lab {
 
@@ -146,6 +147,18 @@ Element degree_seven_part(const AttentionShape& shape, const AttentionWeights<El
   }
   const FieldVector row = exact::interpolation_rows(field, nodes)[kDegree];
   return field.dot(row.data(), 1, values.data(), values.size());
+}
+
+std::size_t degree_seven_rank(std::size_t width, std::uint64_t seed, const Ticker& tick) {
+  exact::RankSetting setting = attention_setting(3, width, 1, width + 1);
+  setting.partition = std::string(width, '0') + "1";
+  setting.output_position = 0;
+  const std::uint32_t prime = exact::primes_below(exact::kPrimeLimit, 1).front();
+  std::vector<std::size_t> sides(kGramDegree + 1, 0);
+  sides[kDegree] = monomials(width, 2 * kDegree).size();
+  auto matrices = exact::sample_matrices(setting, exact::Method::gram, prime, seed, sides,
+                                         [&](double share) { tick(0.8 * share); });
+  return exact::rank_mod_p(matrices[kDegree], sides[kDegree], sides[kDegree], prime);
 }
 
 DefectCheck check_defect(std::size_t width, std::uint64_t seed, const Ticker& tick) {

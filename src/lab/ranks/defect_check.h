@@ -47,6 +47,10 @@ struct DefectCheck {
   std::size_t control = 0;        // evaluations at other points that are 0
 };
 
+/// Rank of the degree-7 block with one B position, the rank tables' way, on a grid with a row and a
+/// column for every form of degree 14.
+std::size_t degree_seven_rank(std::size_t width, std::uint64_t seed, const Ticker& tick);
+
 /// For 4 <= width <= 6. A pure function of width and seed.
 DefectCheck check_defect(std::size_t width, std::uint64_t seed, const Ticker& tick);
 

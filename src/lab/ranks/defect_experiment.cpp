@@ -4,7 +4,6 @@
 #include "lab/frame/options.h"
 #include "lab/ranks/defect_check.h"
 #include "lab/ranks/rank_experiments.h"
-#include "lab/ranks/rank_parts.h"
 #include "theory/three_layer_defect.h"
 
 namespace fathom::lab {
@@ -15,13 +14,6 @@ constexpr int kMethodVersion = 1;
 /// Widths whose degree-7 block is also computed by elimination, with one B position.
 std::vector<std::size_t> ranked_widths(const Setup& setup) {
   return setup.quick ? std::vector<std::size_t>{4} : std::vector<std::size_t>{4, 5};
-}
-
-RankQuestion one_b_position(std::size_t width) {
-  exact::RankSetting setting = attention_setting(3, width, 1, width + 1);
-  setting.partition = std::string(width, '0') + "1";
-  setting.output_position = 0;
-  return {setting};
 }
 
 std::vector<Part> plan_defect(const Setup& setup) {
@@ -40,9 +32,11 @@ std::vector<Part> plan_defect(const Setup& setup) {
                                    {"control", check.control}};
                      }});
   }
-  std::vector<RankQuestion> questions;
-  for (const std::size_t width : ranked_widths(setup)) questions.push_back(one_b_position(width));
-  for (Part& part : rank_parts(setup, questions)) parts.push_back(std::move(part));
+  for (const std::size_t width : ranked_widths(setup)) {
+    parts.push_back(
+        {fmt::format("defect rank v{} d={}", kMethodVersion, width), width == 5 ? 20.0 : 0.2,
+         [width](const Ticker& tick) { return Json(degree_seven_rank(width, 1, tick)); }});
+  }
   return parts;
 }
 
@@ -71,9 +65,8 @@ Conclusion conclude_defect(const Setup& setup, const std::vector<Json>& results)
     evaluations += found.at("evaluations").get<double>();
     Json entry = found;
     if (i < ranked.size()) {
-      const exact::RankResult rank = rank_result(results[3 + i]);
-      const exact::BlockResult& block = rank.blocks.at(theory::kDefectDegree);
-      const std::size_t absent = found.at("forms").get<std::size_t>() - block.rank;
+      const std::size_t absent =
+          found.at("forms").get<std::size_t>() - results[3 + i].get<std::size_t>();
       disagreements += absent != proved ? 1 : 0;
       eliminated = std::to_string(absent);
       entry["missing_by_elimination"] = absent;

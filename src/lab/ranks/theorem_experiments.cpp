@@ -108,7 +108,8 @@ std::vector<Size> theorem_one_list(const Setup& setup) {
   list.push_back({2, 10, 1});
   list.push_back({2, 10, 2});
   if (!setup.quick) {
-    for (const std::size_t h : {1, 2, 3, 4, 6, 12}) list.push_back({2, 12, h});
+    for (const std::size_t h : {5, 10}) list.push_back({2, 10, h});
+    list.push_back({2, 12, 1});
   }
   return list;
 }
