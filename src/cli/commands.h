@@ -15,6 +15,7 @@ void add_rank_table_command(CommandTree& tree, Command& parent);
 void add_train_command(CommandTree& tree);
 void add_bench_command(CommandTree& tree);
 void add_study_command(CommandTree& tree);
+void add_lab_command(CommandTree& tree);
 void add_doctor_command(CommandTree& tree);
 void add_eval_command(CommandTree& tree);
 void add_generate_command(CommandTree& tree);

@@ -14,6 +14,12 @@ __attribute__((target_clones("avx512f", "fma", "default"))) void attention_entry
   *y = attention_output(field, shape, weights, x, scratch);
 }
 
+__attribute__((target_clones("avx512f", "fma", "default"))) void sliced_entry(
+    const LaneField& field, const SlicedShape& shape, const AttentionWeights<double>& weights,
+    Lanes* x, Lanes* scratch, Lanes* y) {
+  *y = sliced_output(field, shape, weights, x, scratch);
+}
+
 __attribute__((target_clones("avx512f", "fma", "default"))) void conv_entry(
     const LaneField& field, const ConvShape& shape, const ConvWeights<double>& weights,
     const std::vector<std::size_t>& order, const Lanes* x, Lanes* scratch, Lanes* y) {
@@ -104,6 +110,17 @@ std::unique_ptr<GridFunction> direct_attention_grid(
   };
   return std::make_unique<DirectGrid>(entry, std::move(sides), rows, columns, nodes,
                                       attention_scratch(shape), field);
+}
+
+std::unique_ptr<GridFunction> sliced_attention_grid(
+    const SlicedShape& shape, const AttentionWeights<PrimeField::Element>& weights, Sides sides,
+    const Assignments& rows, const Assignments& columns, const PrimeField& field) {
+  const Entry entry = [lanes = LaneField(field), shape, w = balanced_weights(weights, field)](
+                          Lanes* x, Lanes* scratch, Lanes* y) {
+    sliced_entry(lanes, shape, w, x, scratch, y);
+  };
+  return std::make_unique<DirectGrid>(entry, std::move(sides), rows, columns, 1,
+                                      sliced_scratch(shape), field);
 }
 
 std::unique_ptr<GridFunction> conv_grid(const ConvShape& shape,

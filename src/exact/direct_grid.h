@@ -9,6 +9,7 @@
 #include "exact/assignments.h"
 #include "exact/attention_network.h"
 #include "exact/degree_grid.h"
+#include "exact/sliced_attention.h"
 
 namespace fathom::exact {
 
@@ -23,6 +24,9 @@ std::unique_ptr<GridFunction> direct_attention_grid(
     const AttentionShape& shape, const AttentionWeights<PrimeField::Element>& weights, Sides sides,
     const Assignments& rows, const Assignments& columns, std::size_t nodes,
     const PrimeField& field);
+std::unique_ptr<GridFunction> sliced_attention_grid(
+    const SlicedShape& shape, const AttentionWeights<PrimeField::Element>& weights, Sides sides,
+    const Assignments& rows, const Assignments& columns, const PrimeField& field);
 std::unique_ptr<GridFunction> conv_grid(const ConvShape& shape,
                                         const ConvWeights<PrimeField::Element>& weights,
                                         Sides sides, const Assignments& rows,

@@ -40,6 +40,10 @@ void add_setting(nlohmann::ordered_json& target, const RankSetting& s) {
   target["residual"] = s.residual;
   target["embedding_rank"] = nullptr;
   if (s.embedding_rank != 0) target["embedding_rank"] = s.embedding_rank;
+  if (s.stream != 0) {
+    target["stream"] = s.stream;
+    target["stride"] = s.stride;
+  }
 }
 
 void add_result(nlohmann::ordered_json& target, const RankResult& result) {

@@ -22,6 +22,18 @@ constexpr std::size_t kMaxLayers = 8;  // C = 3280; the work grows at least with
   throw ConfigError(message);
 }
 
+void validate_slices(const RankSetting& s) {
+  if (s.stream < s.width || s.stream > kMaxRankWidth) {
+    refuse(fmt::format("a stream of width {} cannot be read in slices of {}", s.stream, s.width));
+  }
+  if (s.stride < 1 || s.stride > s.stream) {
+    refuse(fmt::format("the slice must move by 1 to {} a layer, not {}", s.stream, s.stride));
+  }
+  if (!s.residual || s.causal || s.embedding_rank != 0) {
+    refuse("slices of a stream are computed with residuals, without a mask and an embedding");
+  }
+}
+
 void validate_attention(const RankSetting& s) {
   if (s.layers > kMaxLayers) {
     refuse(
@@ -34,10 +46,11 @@ void validate_attention(const RankSetting& s) {
     refuse(fmt::format("output position {} does not exist; positions count from 0 to {}",
                        s.output_position, s.positions - 1));
   }
-  if (s.output_component >= s.width) {
+  if (s.output_component >= s.position_dimension()) {
     refuse(fmt::format("output component {} does not exist; components count from 0 to {}",
-                       s.output_component, s.width - 1));
+                       s.output_component, s.position_dimension() - 1));
   }
+  if (s.stream != 0) validate_slices(s);
   if (s.embedding_rank > s.width) {
     refuse(fmt::format("embedding rank {} exceeds the width {}", s.embedding_rank, s.width));
   }
@@ -169,6 +182,10 @@ AttentionShape RankSetting::attention() const {
   return {layers, width, heads, positions, output_position, output_component, causal, residual};
 }
 
+SlicedShape RankSetting::sliced() const {
+  return {attention(), stream, stride};
+}
+
 ConvShape RankSetting::conv() const {
   return {positions, inputs, width, pooling};
 }
@@ -177,9 +194,13 @@ RecurrentShape RankSetting::recurrent() const {
   return {positions, inputs, width, layers};
 }
 
-std::size_t RankSetting::input_dimension() const {
+std::size_t RankSetting::position_dimension() const {
   if (family != Family::attention) return inputs;
-  return embedding_rank == 0 ? width : embedding_rank;
+  return stream == 0 ? width : stream;
+}
+
+std::size_t RankSetting::input_dimension() const {
+  return embedding_rank == 0 ? position_dimension() : embedding_rank;
 }
 
 std::string RankSetting::key() const {
@@ -196,6 +217,7 @@ std::string RankSetting::key() const {
   if (causal) key += " causal";
   if (residual) key += " residual";
   if (embedding_rank != 0) key += fmt::format(" r={}", embedding_rank);
+  if (stream != 0) key += fmt::format(" D={} stride={}", stream, stride);
   return key;
 }
 

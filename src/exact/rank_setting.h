@@ -10,6 +10,7 @@
 #include "exact/arithmetic_circuit.h"
 #include "exact/attention_network.h"
 #include "theory/separation_bounds.h"
+#include "exact/sliced_attention.h"
 
 namespace fathom::exact {
 
@@ -34,13 +35,18 @@ struct RankSetting {
   bool causal = false;
   bool residual = false;
   std::size_t embedding_rank = 0;  // 0: no embedding, inputs are free in all d dimensions
+  std::size_t stream = 0;          // D of a stream that layers of width d share in slices; 0: none
+  std::size_t stride = 0;          // by how much the slice moves a layer
   // circuits
   std::size_t inputs = 0;  // M
   Pooling pooling = Pooling::contiguous;
 
   AttentionShape attention() const;
+  SlicedShape sliced() const;
   ConvShape conv() const;
   RecurrentShape recurrent() const;
+  /// Dimension of a position: d, or D of a sliced stream, or M.
+  std::size_t position_dimension() const;
   /// Dimension of the inputs that are free to choose.
   std::size_t input_dimension() const;
   /// Identifies the setting in a record file, e.g. "attention L=2 d=4 H=1 N=4 p=0011 i=3".

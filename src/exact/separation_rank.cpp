@@ -26,8 +26,8 @@ constexpr std::size_t kFirstSide = 64;
 using Sizes = std::vector<std::size_t>;
 
 Method choose_method(const RankSetting& setting, Method wanted) {
-  const bool has_gram_form =
-      setting.family == Family::attention && !setting.causal && setting.width <= kMaxGramWidth;
+  const bool has_gram_form = setting.family == Family::attention && !setting.causal &&
+                             setting.stream == 0 && setting.width <= kMaxGramWidth;
   if (wanted == Method::gram && !has_gram_form) {
     throw ConfigError(fmt::format(
         "only bidirectional attention of width at most {} has a Gram form; use --method direct",
@@ -50,10 +50,11 @@ std::size_t clamp(const mpz_class& bound, std::size_t limit) {
   return bound < limit ? bound.get_ui() : limit;
 }
 
-/// Bidirectional attention mostly meets its bounds, so its grids start there.
+/// Bidirectional attention mostly meets its bounds, so its grids start there; slices do not.
 Sizes first_sides(const RankSetting& setting, const std::vector<mpz_class>& bounds,
                   const RankOptions& options) {
-  const bool bounds_are_near = setting.family == Family::attention && !setting.causal;
+  const bool bounds_are_near =
+      setting.family == Family::attention && !setting.causal && setting.stream == 0;
   Sizes sides;
   for (const mpz_class& bound : bounds) {
     std::size_t limit = options.max_side == 0 ? std::size_t{1} << 40 : options.max_side;
@@ -262,7 +263,9 @@ double memory_needed(const RankSetting& setting, const std::vector<std::size_t>&
   // Inputs and, for the Gram form, records of both sides, in 8-byte numbers; twice while they are
   // converted.
   const double per_assignment =
-      2 * 8 * (as_double(setting.positions) * d + (2 * d + as_double(setting.heads) + 1) * d);
+      2 * 8 *
+      (as_double(setting.positions) * as_double(setting.position_dimension()) +
+       (2 * d + as_double(setting.heads) + 1) * d);
   return as_double(threads) * (matrices + workspace + 2 * largest * per_assignment);
 }
 
@@ -304,7 +307,7 @@ std::vector<std::vector<double>> sample_matrices(const RankSetting& setting, Met
   if (setting.embedding_rank != 0) {
     embedding = weights.vector(setting.width * setting.embedding_rank);
   }
-  const std::size_t dimension = attention ? setting.width : setting.inputs;
+  const std::size_t dimension = setting.position_dimension();
   FieldSampler row_inputs = sampler(1);
   FieldSampler column_inputs = sampler(2);
   const Assignments rows = random_assignments(count, places.rows.size(), dimension, embedding,
@@ -319,6 +322,10 @@ std::vector<std::vector<double>> sample_matrices(const RankSetting& setting, Met
     grid =
         recurrent_grid(setting.recurrent(), random_recurrent_weights(setting.recurrent(), weights),
                        places, rows, columns, field);
+  } else if (setting.stream != 0) {
+    grid = sliced_attention_grid(setting.sliced(),
+                                 random_attention_weights(setting.attention(), weights), places,
+                                 rows, columns, field);
   } else if (method == Method::gram) {
     const auto output = std::find(places.rows.begin(), places.rows.end(), setting.output_position);
     grid = gram_grid(setting.attention(), random_attention_weights(setting.attention(), weights),

@@ -1,0 +1,19 @@
+// The subcommands of fathom lab, one file each, and what they share.
+#pragma once
+
+#include "cli/command_line.h"
+#include "lab/frame/runner.h"
+
+namespace fathom {
+
+void add_lab_list(CommandTree& tree, CLI::App& lab);
+void add_lab_show(CommandTree& tree, CLI::App& lab);
+void add_lab_run(CommandTree& tree, CLI::App& lab);
+
+/// Verdict, criteria, tables and notes of one claim's run, for the terminal.
+std::string render_lab_result(const lab::LabResult& result, const Terminal& terminal);
+/// One line a claim.
+std::string render_lab_summary(const std::vector<lab::LabResult>& results,
+                               const Terminal& terminal);
+
+}  // namespace fathom

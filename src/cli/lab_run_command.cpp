@@ -1,0 +1,218 @@
+// fathom lab run: one subcommand a claim, with the options of its experiment, and `all`.
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "cli/json_output.h"
+#include "cli/lab_commands.h"
+#include "cli/stop_signals.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "core/units.h"
+#include "lab/frame/claim.h"
+#include "lab/frame/result_json.h"
+#include "terminal/progress.h"
+
+namespace fathom {
+namespace {
+
+struct RunOptions {
+  std::vector<std::string> ids;
+  std::vector<std::string> more;  // further claims on the command line
+  std::map<std::string, std::string> texts;
+  std::map<std::string, bool> flags;
+  std::string seeds, device = "cpu", out;
+  std::size_t threads = 0;
+  double time_limit = 600;
+  bool quick = false;
+  bool json = false;
+};
+
+std::vector<lab::GivenOption> given_options(const CLI::App& command, const RunOptions& options) {
+  std::vector<lab::GivenOption> given;
+  for (const auto& [name, text] : options.texts) {
+    if (command.count("--" + name) > 0) given.push_back({name, text});
+  }
+  for (const auto& [name, set] : options.flags) {
+    if (set) given.push_back({name, "true"});
+  }
+  if (!options.seeds.empty()) given.push_back({"seeds", options.seeds});
+  return given;
+}
+
+std::vector<lab::Setup> setups_of(const CLI::App& command, const RunOptions& options,
+                                  const std::vector<std::string>& ids) {
+  const auto given = given_options(command, options);
+  const bool several = ids.size() > 1;
+  for (const lab::GivenOption& each : given) {
+    if (several && each.name != "seeds") {
+      throw ConfigError(fmt::format("--{} belongs to {} alone; run the claims one by one",
+                                    each.name, ids.front()));
+    }
+  }
+  std::vector<lab::Setup> setups;
+  for (const std::string& id : ids) {
+    lab::Setup setup = lab::resolve_setup(lab::find_experiment(id), given, options.quick, several);
+    setup.device = {options.device == "cuda" ? engine::DeviceKind::cuda : engine::DeviceKind::cpu};
+    setup.threads =
+        options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+    setup.time_limit = options.time_limit;
+    setups.push_back(std::move(setup));
+  }
+  return setups;
+}
+
+std::vector<std::string> claims_of(const RunOptions& options) {
+  std::vector<std::string> ids = options.ids;
+  for (const std::string& id : options.more) {
+    lab::find_claim(id);
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  }
+  return ids;
+}
+
+lab::LabResult run_one(const std::string& id, const lab::Setup& setup, lab::LabRecords* records,
+                       ProgressLine& line, const std::string& place) {
+  lab::RunEvents events;
+  events.stop = [] { return StopSignals::came(); };
+  events.progress = [&](double share) { line.update(place + id, share); };
+  return lab::run_claim(lab::find_claim(id), setup, setup.threads, records, events);
+}
+
+void print_json_results(Session& session, const std::vector<lab::LabResult>& results,
+                        bool several) {
+  if (!several) {
+    return print_json(session, lab::result_json(results.front()));
+  }
+  Json document = json_document("lab_run");
+  double seconds = 0;
+  document["results"] = Json::array();
+  for (const lab::LabResult& result : results) {
+    document["results"].push_back(lab::result_json(result));
+    seconds += result.seconds;
+  }
+  document["seconds"] = seconds;
+  print_json(session, document);
+}
+
+void run_lab(Session& session, const CLI::App& command, const RunOptions& options, bool all) {
+  const std::vector<std::string> ids = claims_of(options);
+  const std::vector<lab::Setup> setups = setups_of(command, options, ids);
+  // Everything that can be refused is, before any work and before a directory is made.
+  for (std::size_t i = 0; i < ids.size(); ++i) lab::find_experiment(ids[i]).plan(setups[i]);
+  const StopSignals signals;
+  std::unique_ptr<lab::LabRecords> records;
+  if (!options.out.empty()) records = std::make_unique<lab::LabRecords>(options.out);
+  ProgressLine line(session.err, is_live_error_stream(session.err));
+  std::vector<lab::LabResult> results;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const std::string place = ids.size() == 1 ? "" : fmt::format("{} of {}  ", i + 1, ids.size());
+    results.push_back(run_one(ids[i], setups[i], records.get(), line, place));
+    if (!options.json && ids.size() > 1) {
+      line.note(fmt::format("{}: {}, {}", ids[i], to_string(results.back().judgement.verdict),
+                            format_seconds(results.back().seconds)));
+    }
+  }
+  line.clear();
+  if (options.json) return print_json_results(session, results, all || ids.size() > 1);
+  session.out << (results.size() == 1 && !all ? render_lab_result(results.front(), session.terminal)
+                                              : render_lab_summary(results, session.terminal));
+  if (!options.out.empty()) {
+    session.out << fmt::format("\n  kept in {0}; 'fathom lab report {0}' makes a page of it\n",
+                               options.out);
+  }
+}
+
+void add_common_options(CommandTree& tree, CLI::App& command, RunOptions& options) {
+  command.add_flag("--quick", options.quick, "Fewer seeds and sizes: seconds instead of minutes");
+  command.add_option("--seeds", options.seeds, "Random draws, for experiments that have any")
+      ->type_name("N");
+  tree.restrict(command
+                    .add_option("--device", options.device,
+                                "Where experiments on the engine run (default cpu)")
+                    ->type_name("NAME"),
+                {"cpu", "cuda"});
+  command.add_option("--threads", options.threads, "Parts at once (default: all cores)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--time-limit", options.time_limit,
+                  "Refuse what is estimated to take longer (default 600 s)")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--out", options.out,
+                  "Directory to keep records in; the same command goes on from them")
+      ->type_name("DIR");
+  command.add_flag("--json", options.json, "Print JSON");
+}
+
+void add_own_option(CommandTree& tree, CLI::App& command, RunOptions& options,
+                    const lab::Option& option) {
+  if (option.name == "seeds") return;
+  const std::string flag = "--" + option.name;
+  if (option.type == lab::Option::Type::flag) {
+    command.add_flag(flag, options.flags[option.name], option.help);
+    return;
+  }
+  std::string help = option.help;
+  const std::string value =
+      option.value.is_string() ? option.value.get<std::string>() : option.value.dump();
+  if (!value.empty() && value != "null") help += fmt::format(" (default {})", value);
+  CLI::Option* added = command.add_option(flag, options.texts[option.name], help);
+  added->type_name(option.placeholder);
+  if (!option.words.empty()) tree.restrict(added, option.words);
+}
+
+void add_claim_run(CommandTree& tree, CLI::App& run, const lab::Claim& claim) {
+  auto options = std::make_shared<RunOptions>();
+  options->ids = {claim.id};
+  std::vector<Example> examples{{"lab run " + claim.id, "the full experiment"},
+                                {"lab run " + claim.id + " --quick --json", "less of it, as JSON"}};
+  auto holder = std::make_shared<CLI::App*>(nullptr);
+  CLI::App& command = tree.add(
+      run, claim.id,
+      {claim.title, claim.statement + " Experiment: " + claim.experiment + ".", examples},
+      [options, holder](Session& session) { run_lab(session, **holder, *options, false); });
+  *holder = &command;
+  command.add_option("MORE", options->more, "Further claims to run");
+  for (const lab::Option& option : lab::find_experiment(claim.id).options) {
+    add_own_option(tree, command, *options, option);
+  }
+  add_common_options(tree, command, *options);
+}
+
+}  // namespace
+
+void add_lab_run(CommandTree& tree, CLI::App& lab_command) {
+  CLI::App& run = tree.add(
+      lab_command, "run",
+      {"Run the experiment of a claim, of several, or of all",
+       "Without options the claim's own experiment runs and its criteria give the verdict. An "
+       "option of the experiment asks a question of your own instead: that one set-up, judged by "
+       "the criteria that apply to it. With --out finished parts are kept, and a stopped run goes "
+       "on where it was.",
+       {{"lab run rank-collapse", "one claim"},
+        {"lab run rank-collapse --tokens 32 --mask causal --json", "a set-up of your own"},
+        {"lab run k-hop admin --quick", "two claims, quickly"},
+        {"lab run all --quick --out my-lab", "all of them, kept"},
+        {"lab run rank-collapse --help", "the options of one experiment"}}},
+      nullptr);
+  auto options = std::make_shared<RunOptions>();
+  options->ids = lab::claim_ids();
+  auto holder = std::make_shared<CLI::App*>(nullptr);
+  CLI::App& all =
+      tree.add(run, "all",
+               {"Run every claim",
+                "Every claim in the order of 'fathom lab list'.",
+                {{"lab run all --quick", "verdicts in minutes"},
+                 {"lab run all --out my-lab", "the full experiments, kept"}}},
+               [options, holder](Session& session) { run_lab(session, **holder, *options, true); });
+  *holder = &all;
+  add_common_options(tree, all, *options);
+  for (const lab::Claim& claim : lab::claims()) add_claim_run(tree, run, claim);
+}
+
+}  // namespace fathom

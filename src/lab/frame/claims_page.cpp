@@ -1,0 +1,66 @@
+#include "lab/frame/claims_page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "lab/frame/claim.h"
+
+namespace fathom::lab {
+namespace {
+
+constexpr const char* kIntroduction =
+    R"(# Claims about depth
+
+What does depth do for a transformer? Papers answer with theorems and with experiments. Here each
+answer is a claim with an experiment that runs on a laptop, a criterion that was fixed before the
+experiment ran, and a verdict:
+
+- **holds**: every part of the criterion is met;
+- **holds in part**: some parts are, and the boundary is known;
+- **fails**: none is;
+- **undecided**: the experiment cannot tell, and the page says what it would cost.
+
+*By* says what a verdict rests on: a **proof** (written down on the page, with a computation that
+would have shown it wrong), an **exact computation** (no rounding; it speaks for the sizes it
+covered), or a **measurement** (random draws, with an interval). A failed criterion is a finding,
+not an error.
+
+`fathom lab show CLAIM` prints statement, criterion and verdict; `fathom lab run CLAIM` asks again;
+`fathom lab run all --quick` asks everything in a few minutes on two cores. Each experiment takes
+options for questions of your own (`fathom lab run CLAIM --help`). What is wrong or unclear in the
+papers is collected in [errata.md](errata.md).
+
+This page is made from `data/claims.toml` by `fathom lab list --markdown`.
+)";
+
+std::vector<std::string> topics() {
+  std::vector<std::string> names;
+  for (const Claim& claim : claims()) {
+    if (std::find(names.begin(), names.end(), claim.topic) == names.end()) {
+      names.push_back(claim.topic);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string claims_page() {
+  std::string page = kIntroduction;
+  for (const std::string& topic : topics()) {
+    page += fmt::format(
+        "\n## {}\n\n| claim | verdict | by | what was found | source |\n|---|---|---|---|---|\n",
+        topic);
+    for (const Claim& claim : claims()) {
+      if (claim.topic != topic) continue;
+      const std::string number = claim.arxiv.empty() ? "" : fmt::format(", arXiv {}", claim.arxiv);
+      page += fmt::format("| [{}]({})<br>`{}` | **{}** | {} | {} | {}{} |\n", claim.title,
+                          claim.page, claim.id, name_of(claim.finding.verdict), name_of(claim.by),
+                          claim.finding.summary, claim.source, number);
+    }
+  }
+  return page;
+}
+
+}  // namespace fathom::lab

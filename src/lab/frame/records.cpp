@@ -1,0 +1,100 @@
+#include "lab/frame/records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/append_file.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/hash.h"
+#include "core/json_text.h"
+#include "lab/frame/claim.h"
+#include "lab/frame/result_json.h"
+
+namespace fathom::lab {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kPartsFile = "parts.jsonl";
+constexpr const char* kResultsFolder = "results";
+
+std::string result_name(const Json& document) {
+  const std::string id = document.at("id");
+  if (!document.at("own_setup").get<bool>()) return id + ".json";
+  return fmt::format("{}-{}.json", id, hash_bytes(document.at("setup").dump()).hex().substr(0, 8));
+}
+
+/// Place of a document: its claim's in the table, own set-ups behind.
+std::pair<std::size_t, bool> order_of(const Json& document) {
+  const std::vector<std::string> ids = claim_ids();
+  const auto found = std::find(ids.begin(), ids.end(), document.at("id").get<std::string>());
+  return {static_cast<std::size_t>(found - ids.begin()), document.at("own_setup").get<bool>()};
+}
+
+}  // namespace
+
+LabRecords::LabRecords(const fs::path& directory) : directory_(directory) {
+  std::error_code error;
+  fs::create_directories(directory / kResultsFolder, error);
+  if (error) {
+    throw DataError(
+        fmt::format("cannot make the folder {}: {}", directory.string(), error.message()));
+  }
+  const fs::path path = directory / kPartsFile;
+  file_ = std::make_unique<AppendFile>(path);
+  for (std::size_t i = 0; i < file_->lines().size(); ++i) {
+    const std::string place = fmt::format("{}:{}", path.string(), i + 1);
+    const auto line = nlohmann::ordered_json::parse(file_->lines()[i], nullptr, false);
+    if (!line.is_object() || !line.contains("key") || !line["key"].is_string() ||
+        !line.contains("result")) {
+      throw DataError(place + ": not a record of the lab; name another directory");
+    }
+    results_[line["key"]] = line["result"];
+  }
+}
+
+LabRecords::~LabRecords() = default;
+
+const Json* LabRecords::find(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = results_.find(key);
+  return found == results_.end() ? nullptr : &found->second;
+}
+
+void LabRecords::add(const std::string& key, const Json& result, double seconds) {
+  const std::lock_guard lock(mutex_);
+  file_->append(Json{{"key", key}, {"result", result}, {"seconds", seconds}}.dump());
+  results_[key] = result;
+}
+
+void LabRecords::finish(const Json& document) {
+  write_file_atomically(directory_ / kResultsFolder / result_name(document),
+                        document.dump(1) + "\n");
+}
+
+std::vector<Json> read_results(const fs::path& directory) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory / kResultsFolder, error)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path());
+  }
+  if (error || paths.empty()) {
+    throw DataError(fmt::format("{} holds no results; 'fathom lab run all --out {}' makes them",
+                                directory.string(), directory.string()));
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Json> documents;
+  for (const fs::path& path : paths) {
+    Json document = Json::parse(read_text_file(path), nullptr, false);
+    check_result(document, path.string());
+    documents.push_back(std::move(document));
+  }
+  std::stable_sort(documents.begin(), documents.end(),
+                   [](const Json& a, const Json& b) { return order_of(a) < order_of(b); });
+  return documents;
+}
+
+}  // namespace fathom::lab

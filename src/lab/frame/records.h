@@ -1,0 +1,52 @@
+// The directory of a lab run:
+//
+//   parts.jsonl       one line a finished part: its key, its result, its seconds
+//   results/ID.json   the verdict on a claim, written when its last part is done; with options of
+//                     one's own results/ID-HASH.json
+//
+// A part is on the disk before the next begins, so the same command goes on after any stop. The
+// file of parts is held by one process at a time.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lab/frame/experiment.h"
+
+namespace fathom {
+class AppendFile;
+}
+
+namespace fathom::lab {
+
+class LabRecords {
+ public:
+  /// Makes the directory where needed. ConfigError while another process writes to it, DataError
+  /// for a directory that holds anything else under these names or cannot be written.
+  explicit LabRecords(const std::filesystem::path& directory);
+  ~LabRecords();
+
+  /// The result computed earlier for this key, or null. Any thread may call both.
+  const Json* find(const std::string& key) const;
+  void add(const std::string& key, const Json& result, double seconds);
+  /// Stores the document of a finished claim.
+  void finish(const Json& document);
+
+  const std::filesystem::path& directory() const { return directory_; }
+
+ private:
+  std::filesystem::path directory_;
+  std::unique_ptr<AppendFile> file_;
+  std::map<std::string, Json> results_;
+  mutable std::mutex mutex_;
+};
+
+/// The documents of a lab directory in the order of the table of claims, those of own options
+/// after the claim's own; DataError when the directory holds none.
+std::vector<Json> read_results(const std::filesystem::path& directory);
+
+}  // namespace fathom::lab

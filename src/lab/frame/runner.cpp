@@ -1,0 +1,121 @@
+#include "lab/frame/runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "core/error.h"
+#include "lab/frame/result_json.h"
+
+namespace fathom::lab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Hands the parts to threads, the dearest first.
+class PartPool {
+ public:
+  PartPool(const std::vector<Part>& parts, LabRecords* records, const RunEvents& events)
+      : parts_(parts), records_(records), events_(events), results_(parts.size()) {
+    shares_.assign(parts.size(), 0);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      total_ += parts[i].cost;
+      const Json* known = records == nullptr ? nullptr : records->find(parts[i].key);
+      if (known == nullptr) {
+        waiting_.push_back(i);
+      } else {
+        results_[i] = *known;
+        shares_[i] = parts[i].cost;
+        ++resumed_;
+      }
+    }
+    std::stable_sort(waiting_.begin(), waiting_.end(),
+                     [&](std::size_t a, std::size_t b) { return parts[a].cost < parts[b].cost; });
+  }
+
+  std::vector<Json> run(std::size_t threads) {
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < std::min(threads, waiting_.size()); ++i) {
+      others.emplace_back([this] { work(); });
+    }
+    work();
+    others.clear();
+    if (failure_) std::rethrow_exception(failure_);
+    return std::move(results_);
+  }
+
+  std::size_t resumed() const { return resumed_; }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (!failure_ && !waiting_.empty()) {
+      const std::size_t i = waiting_.back();
+      waiting_.pop_back();
+      lock.unlock();
+      try {
+        const auto start = Clock::now();
+        Json result = parts_[i].compute([&](double share) { tick(i, share); });
+        tick(i, 1);
+        if (records_ != nullptr) records_->add(parts_[i].key, result, seconds_since(start));
+        lock.lock();
+        results_[i] = std::move(result);
+      } catch (...) {
+        if (!lock.owns_lock()) lock.lock();
+        if (!failure_) failure_ = std::current_exception();
+      }
+    }
+  }
+
+  void tick(std::size_t part, double share) {
+    if (events_.stop && events_.stop()) {
+      throw StoppedError("stopped; the same command goes on");
+    }
+    const std::lock_guard lock(mutex_);
+    if (failure_) throw StoppedError("another part failed");
+    shares_[part] = share * parts_[part].cost;
+    if (!events_.progress) return;
+    double done = 0;
+    for (const double each : shares_) done += each;
+    events_.progress(total_ > 0 ? done / total_ : 1);
+  }
+
+  const std::vector<Part>& parts_;
+  LabRecords* records_;
+  const RunEvents& events_;
+  std::vector<Json> results_;
+  std::vector<double> shares_;
+  double total_ = 0;
+  std::vector<std::size_t> waiting_;  // dearest last
+  std::size_t resumed_ = 0;
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+LabResult run_claim(const Claim& claim, const Setup& setup, std::size_t threads,
+                    LabRecords* records, const RunEvents& events) {
+  const auto start = Clock::now();
+  const Experiment& experiment = find_experiment(claim.id);
+  const std::vector<Part> parts = experiment.plan(setup);
+  PartPool pool(parts, records, events);
+  LabResult result;
+  result.claim = &claim;
+  result.setup = setup;
+  result.parts = parts.size();
+  result.resumed = pool.resumed();
+  result.conclusion = experiment.conclude(setup, pool.run(std::max<std::size_t>(1, threads)));
+  result.judgement = judge(claim, result.conclusion.measures, setup.own);
+  result.seconds = seconds_since(start);
+  if (records != nullptr) records->finish(result_json(result));
+  return result;
+}
+
+}  // namespace fathom::lab

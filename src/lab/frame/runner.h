@@ -1,0 +1,36 @@
+// Runs the parts of an experiment, several at once, and judges what they found.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lab/frame/claim.h"
+#include "lab/frame/experiment.h"
+#include "lab/frame/records.h"
+#include "lab/frame/verdict.h"
+
+namespace fathom::lab {
+
+struct RunEvents {
+  /// Asked often, from any thread; true stops the work with a StoppedError.
+  std::function<bool()> stop;
+  /// Share of the claim's work that is done; calls are made one at a time.
+  std::function<void(double)> progress;
+};
+
+struct LabResult {
+  const Claim* claim = nullptr;
+  Setup setup;
+  Conclusion conclusion;
+  Judgement judgement;
+  std::size_t parts = 0;
+  std::size_t resumed = 0;  // taken from records
+  double seconds = 0;
+};
+
+/// `records` may be null. Results do not depend on `threads`, nor on what was resumed.
+LabResult run_claim(const Claim& claim, const Setup& setup, std::size_t threads,
+                    LabRecords* records = nullptr, const RunEvents& events = {});
+
+}  // namespace fathom::lab

@@ -1,0 +1,210 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "exact/partition.h"
+#include "lab/frame/options.h"
+#include "lab/ranks/rank_experiments.h"
+#include "lab/ranks/rank_parts.h"
+
+namespace fathom::lab {
+namespace {
+
+using exact::Family;
+using exact::Pooling;
+using exact::RankSetting;
+
+/// binom(n, k) in doubles; sizes here are small.
+double binomial(std::size_t n, std::size_t k) {
+  double value = 1;
+  for (std::size_t i = 1; i <= k; ++i) {
+    value = value * static_cast<double>(n - k + i) / static_cast<double>(i);
+  }
+  return std::round(value);
+}
+
+// ---- convolutional arithmetic circuits
+
+struct ConvCase {
+  std::size_t channels, inputs, positions;
+};
+
+std::vector<ConvCase> conv_list(const Setup& setup) {
+  if (setup.own) return {{setup.size("channels"), setup.size("inputs"), setup.size("positions")}};
+  std::vector<ConvCase> list{{2, 2, 4}, {3, 3, 4}, {2, 3, 8}, {3, 2, 8}, {4, 4, 8}, {2, 2, 8}};
+  if (!setup.quick) list.push_back({2, 2, 16});
+  return list;
+}
+
+struct ConvLook {
+  const char* partition;
+  Pooling pooling;
+};
+constexpr ConvLook kLooks[] = {{"interleaved", Pooling::contiguous},
+                               {"left-right", Pooling::contiguous},
+                               {"left-right", Pooling::mirror}};
+
+double conv_prediction(const ConvCase& c, const ConvLook& look) {
+  const bool all_bonds =
+      std::string(look.partition) == "interleaved" || look.pooling == Pooling::mirror;
+  const auto bond = static_cast<double>(std::min(c.channels, c.inputs));
+  return all_bonds ? std::pow(bond, static_cast<double>(c.positions) / 2)
+                   : std::min(static_cast<double>(c.channels),
+                              std::pow(bond, static_cast<double>(c.positions) / 2));
+}
+
+std::vector<Part> plan_conv(const Setup& setup) {
+  std::vector<RankQuestion> questions;
+  for (const ConvCase& c : conv_list(setup)) {
+    for (const ConvLook& look : kLooks) {
+      RankSetting setting;
+      setting.family = Family::conv;
+      setting.width = c.channels;
+      setting.inputs = c.inputs;
+      setting.positions = c.positions;
+      setting.pooling = look.pooling;
+      setting.partition = exact::parse_partition(look.partition, c.positions);
+      questions.push_back({setting});
+    }
+  }
+  return rank_parts(setup, questions);
+}
+
+Conclusion conclude_conv(const Setup& setup, const std::vector<Json>& results) {
+  Conclusion conclusion;
+  ExhibitTable table{"Convolutional arithmetic circuits: rank (formula)",
+                     {"channels r", "inputs M", "positions N", "interleaved", "left-right",
+                      "left-right, mirror pooling"},
+                     {}};
+  double wrong = 0;
+  std::size_t part = 0;
+  conclusion.data["settings"] = Json::array();
+  for (const ConvCase& c : conv_list(setup)) {
+    std::vector<std::string> row{std::to_string(c.channels), std::to_string(c.inputs),
+                                 std::to_string(c.positions)};
+    for (const ConvLook& look : kLooks) {
+      const exact::RankResult found = rank_result(results[part++]);
+      const double predicted = conv_prediction(c, look);
+      wrong += static_cast<double>(found.rank) != predicted ? 1 : 0;
+      row.push_back(fmt::format("{} ({:g})", rank_words(found), predicted));
+      conclusion.data["settings"].push_back(
+          {{"channels", c.channels},
+           {"inputs", c.inputs},
+           {"positions", c.positions},
+           {"partition", look.partition},
+           {"pooling", look.pooling == Pooling::mirror ? "mirror" : "contiguous"},
+           {"rank", found.rank},
+           {"predicted", predicted}});
+    }
+    table.rows.push_back(std::move(row));
+  }
+  conclusion.measures = {{"wrong", wrong}};
+  conclusion.tables.push_back(std::move(table));
+  return conclusion;
+}
+
+// ---- recurrent arithmetic circuits
+
+struct RecurrentCase {
+  std::size_t layers, channels, inputs, positions;
+};
+
+std::vector<RecurrentCase> recurrent_list(const Setup& setup) {
+  if (setup.own) {
+    return {{setup.size("layers"), setup.size("channels"), setup.size("inputs"),
+             setup.size("positions")}};
+  }
+  std::vector<RecurrentCase> list;
+  for (const std::size_t layers : {1, 2}) {
+    list.insert(list.end(), {{layers, 2, 2, 4},
+                             {layers, 3, 2, 4},
+                             {layers, 3, 3, 4},
+                             {layers, 2, 2, 6},
+                             {layers, 3, 3, 6},
+                             {layers, 4, 3, 6}});
+  }
+  if (!setup.quick) list.push_back({2, 3, 3, 8});
+  return list;
+}
+
+std::vector<Part> plan_recurrent(const Setup& setup) {
+  std::vector<RankQuestion> questions;
+  for (const RecurrentCase& c : recurrent_list(setup)) {
+    RankSetting setting;
+    setting.family = Family::recurrent;
+    setting.layers = c.layers;
+    setting.width = c.channels;
+    setting.inputs = c.inputs;
+    setting.positions = c.positions;
+    setting.partition = exact::parse_partition("left-right", c.positions);
+    questions.push_back({setting});
+  }
+  return rank_parts(setup, questions);
+}
+
+Conclusion conclude_recurrent(const Setup& setup, const std::vector<Json>& results) {
+  Conclusion conclusion;
+  ExhibitTable table{"Recurrent arithmetic circuits, Start-End partition",
+                     {"depth", "channels R", "inputs M", "length T", "rank", "published"},
+                     {}};
+  double shallow_wrong = 0;
+  double deep_low = 0;
+  bool shallow = false;
+  bool deep = false;
+  const std::vector<RecurrentCase> list = recurrent_list(setup);
+  conclusion.data["settings"] = Json::array();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const RecurrentCase& c = list[i];
+    const exact::RankResult found = rank_result(results[i]);
+    const auto rank = static_cast<double>(found.rank);
+    const std::size_t half = c.positions / 2;
+    const bool one = c.layers == 1;
+    const double published =
+        one ? std::min(static_cast<double>(c.channels),
+                       std::pow(static_cast<double>(c.inputs), static_cast<double>(half)))
+            : binomial(std::min(c.inputs, c.channels) + half - 1, half);
+    if (one) {
+      shallow = true;
+      shallow_wrong += rank != published ? 1 : 0;
+    } else {
+      deep = true;
+      deep_low += rank < published ? 1 : 0;
+    }
+    conclusion.data["settings"].push_back({{"layers", c.layers},
+                                           {"channels", c.channels},
+                                           {"inputs", c.inputs},
+                                           {"positions", c.positions},
+                                           {"rank", found.rank},
+                                           {"published", published}});
+    table.rows.push_back(
+        {std::to_string(c.layers), std::to_string(c.channels), std::to_string(c.inputs),
+         std::to_string(c.positions), rank_words(found),
+         one ? fmt::format("{:g}", published) : fmt::format("at least {:g}", published)});
+  }
+  if (shallow) conclusion.measures.push_back({"shallow", shallow_wrong});
+  if (deep) conclusion.measures.push_back({"deep", deep_low});
+  conclusion.tables.push_back(std::move(table));
+  return conclusion;
+}
+
+std::vector<Option> circuit_options() {
+  return {integer_option("channels", 3, "R", "Channels", 1, 64),
+          integer_option("inputs", 3, "M", "Dimension of the inputs", 1, 64)};
+}
+
+}  // namespace
+
+Experiment convnet_experiment() {
+  std::vector<Option> options = circuit_options();
+  options.push_back(integer_option("positions", 8, "N", "Positions, a power of two", 2, 64));
+  return {"convnet-rank", options, plan_conv, conclude_conv};
+}
+
+Experiment recurrent_experiment() {
+  std::vector<Option> options = circuit_options();
+  options.push_back(integer_option("positions", 6, "T", "Length, even", 2, 64));
+  options.push_back(integer_option("layers", 2, "L", "Depth", 1, 3));
+  return {"recurrent-rank", options, plan_recurrent, conclude_recurrent};
+}
+
+}  // namespace fathom::lab
