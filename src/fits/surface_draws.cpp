@@ -28,12 +28,19 @@ double WeightedSample::quantile(double probability) const {
   return values.empty() ? std::numeric_limits<double>::quiet_NaN() : values.back().first;
 }
 
+Bounds bounds_within(Interval interval, Interval range) {
+  Bounds bounds;
+  if (interval.low > -kInfinity) bounds.low = std::min(interval.low, range.high);
+  if (interval.high < kInfinity) bounds.high = std::max(interval.high, range.low);
+  return bounds;
+}
+
 SurfaceDraws::SurfaceDraws(const SurfacePosterior& posterior, std::size_t count, std::uint64_t seed)
     : posterior_(posterior) {
   const SurfaceLikelihood& likelihood = posterior.likelihood();
   const RandomStream random(seed, 2000);
   const Eigen::Index coefficients = likelihood.coefficients();
-  const Eigen::Index misfits = likelihood.misfits();
+  const Eigen::Index misfits = likelihood.columns().misfits();
   // Systematic resampling: one uniform, then equal steps through the cumulated weights.
   const double step = 1 / static_cast<double>(count);
   double mark = step * random.uniform(0);
@@ -67,14 +74,14 @@ void SurfaceDraws::scan_sizes() {
   const SurfaceData& data = posterior_.data();
   const auto depths = static_cast<Eigen::Index>(data.depths.size());
   const double step = (data.log_size.high - data.log_size.low) / (kSizes - 1);
-  Eigen::MatrixXd columns(kSizes * depths, posterior_.likelihood().misfits());
+  Eigen::MatrixXd columns(kSizes * depths, posterior_.likelihood().columns().misfits());
   std::vector<double> log_depths;
   for (const std::int64_t layers : data.depths) {
     log_depths.push_back(std::log(static_cast<double>(layers)));
   }
   for (Eigen::Index d = 0; d < depths; ++d) {
     for (int i = 0; i < kSizes; ++i) {
-      columns.row(d * kSizes + i) = posterior_.likelihood().misfit_columns(
+      columns.row(d * kSizes + i) = posterior_.likelihood().columns().misfit(
           {data.log_size.low + step * i, log_depths[static_cast<std::size_t>(d)], 0});
     }
   }
@@ -96,9 +103,9 @@ void SurfaceDraws::scan_sizes() {
 
 std::vector<double> SurfaceDraws::best_log_depths(double log_size, Interval depths) const {
   const double step = (depths.high - depths.low) / (kDepths - 1);
-  Eigen::MatrixXd columns(kDepths, posterior_.likelihood().misfits());
+  Eigen::MatrixXd columns(kDepths, posterior_.likelihood().columns().misfits());
   for (int i = 0; i < kDepths; ++i) {
-    columns.row(i) = posterior_.likelihood().misfit_columns({log_size, depths.low + step * i, 0});
+    columns.row(i) = posterior_.likelihood().columns().misfit({log_size, depths.low + step * i, 0});
   }
   std::vector<double> best;
   Eigen::VectorXd values(kDepths);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <Eigen/Dense>
+#include <optional>
 #include <vector>
 
 #include "core/interval.h"
@@ -18,6 +19,14 @@ struct WeightedSample {
   double quantile(double probability) const;
   Interval interval() const { return {quantile(0.025), quantile(0.975)}; }
 };
+
+/// What an interval says within a range beyond which values are infinite: an end that lies outside
+/// on its own side is no bound, one that lies wholly on the other side is the range's end.
+struct Bounds {
+  std::optional<double> low;
+  std::optional<double> high;
+};
+Bounds bounds_within(Interval interval, Interval range);
 
 class SurfaceDraws {
  public:

@@ -77,17 +77,15 @@ double heldout_square(const SurfacePosterior& posterior, const FormPosterior& fo
   Eigen::MatrixXd residual = part.means() - part.penalties(form.surface, mode.parameters);
   part.whiten(prepared, residual);
   const Eigen::VectorXd coefficients = prepared.normal.solve(prepared.design.transpose() * residual)
-                                           .cwiseProduct(prepared.column_scales);
+                                           .cwiseProduct(prepared.deviations);
   std::vector<double> errors;
   for (std::size_t s = 0; s < data.shapes.size(); ++s) {
     if (kept[s]) continue;
     for (Eigen::Index i = data.shapes[s].first; i < data.shapes[s].first + data.shapes[s].rows;
          ++i) {
       const SurfaceRow& row = data.rows[static_cast<std::size_t>(i)];
-      Eigen::RowVectorXd columns(part.coefficients());
-      columns << part.level_columns(row.place), part.misfit_columns(row.place);
       errors.push_back(row.mean - form.surface.penalty(mode.parameters, row.place) -
-                       columns.dot(coefficients));
+                       part.columns().at(row.place).dot(coefficients));
     }
   }
   const double level = mean(errors);
@@ -151,21 +149,17 @@ void set_scales(const SurfacePosterior& posterior, SurfaceFit& fit) {
   fit.length_move = LengthMove{move.quantile(0.5), move.interval()};
 }
 
-void set_best_depths(const SurfacePosterior& posterior, const SurfaceDraws& draws,
-                     SurfaceFit& fit) {
-  const SurfaceData& data = posterior.data();
-  const Interval range{data.log_depth.low - kBeyondDepths, data.log_depth.high + kBeyondDepths};
-  for (const double size : shown_sizes(data)) {
-    std::vector<double> found = draws.best_log_depths(std::log(size), range);
-    WeightedSample sample;
-    for (const double u : found) sample.add(u, 1.0 / static_cast<double>(found.size()));
-    sample.sort();
-    const Interval interval = sample.interval();
-    BestDepth best{size, std::exp(std::clamp(sample.quantile(0.5), range.low, range.high)), {}, {}};
-    if (std::isfinite(interval.low)) best.low = std::exp(interval.low);
-    if (std::isfinite(interval.high)) best.high = std::exp(interval.high);
-    fit.best_depth.push_back(best);
-  }
+BestDepth read_best_depth(const SurfaceDraws& draws, const SurfaceData& data, double params) {
+  const Interval range = depths_searched(data);
+  const std::vector<double> found = draws.best_log_depths(std::log(params), range);
+  WeightedSample sample;
+  for (const double u : found) sample.add(u, 1.0 / static_cast<double>(found.size()));
+  sample.sort();
+  const Bounds bounds = bounds_within(sample.interval(), range);
+  BestDepth best{params, std::exp(std::clamp(sample.quantile(0.5), range.low, range.high)), {}, {}};
+  if (bounds.low) best.low = std::exp(*bounds.low);
+  if (bounds.high) best.high = std::exp(*bounds.high);
+  return best;
 }
 
 void set_crossings(const SurfacePosterior& posterior, const SurfaceDraws& draws, SurfaceFit& fit) {
@@ -183,8 +177,9 @@ void set_crossings(const SurfacePosterior& posterior, const SurfaceDraws& draws,
       for (const double x : found) sample.add(x, 1.0 / static_cast<double>(found.size()));
       sample.sort();
       const Interval interval = sample.interval();
-      if (std::isfinite(interval.low)) t.low = std::exp(interval.low);
-      if (std::isfinite(interval.high)) t.high = std::exp(interval.high);
+      const Bounds bounds = bounds_within(interval, data.log_size);
+      if (bounds.low) t.low = std::exp(*bounds.low);
+      if (bounds.high) t.high = std::exp(*bounds.high);
       t.status = t.low && t.high ? TransitionStatus::crossing
                  : t.high        ? TransitionStatus::below_grid
                  : t.low         ? TransitionStatus::above_grid
@@ -201,6 +196,10 @@ void set_crossings(const SurfacePosterior& posterior, const SurfaceDraws& draws,
 
 }  // namespace
 
+Interval depths_searched(const SurfaceData& data) {
+  return {data.log_depth.low - kBeyondDepths, data.log_depth.high + kBeyondDepths};
+}
+
 std::vector<double> shown_sizes(const SurfaceData& data) {
   const double low = std::exp(data.log_size.low);
   const double high = std::exp(data.log_size.high);
@@ -215,6 +214,10 @@ std::vector<double> shown_sizes(const SurfaceData& data) {
   return sizes;
 }
 
+BestDepth best_depth_at(const SurfacePosterior& posterior, double params) {
+  return read_best_depth(SurfaceDraws(posterior, kSurfaces, 1), posterior.data(), params);
+}
+
 SurfaceFit summarise_surface(const SurfacePosterior& posterior) {
   SurfaceFit fit;
   fit.runs = posterior.data().runs;
@@ -224,7 +227,9 @@ SurfaceFit summarise_surface(const SurfacePosterior& posterior) {
   set_constants(posterior, fit);
   set_scales(posterior, fit);
   const SurfaceDraws draws(posterior, kSurfaces, 1);
-  set_best_depths(posterior, draws, fit);
+  for (const double size : shown_sizes(posterior.data())) {
+    fit.best_depth.push_back(read_best_depth(draws, posterior.data(), size));
+  }
   set_crossings(posterior, draws, fit);
   return fit;
 }

@@ -79,6 +79,12 @@ struct SurfaceFit {
 /// The sizes best depths are given for: both ends and 1, 2, 5 times powers of ten between.
 std::vector<double> shown_sizes(const SurfaceData& data);
 
+/// ln L that best depths are looked for in: somewhat beyond the depths trained.
+Interval depths_searched(const SurfaceData& data);
+
+/// At any size.
+BestDepth best_depth_at(const SurfacePosterior& posterior, double params);
+
 SurfaceFit summarise_surface(const SurfacePosterior& posterior);
 
 /// Absent, with the reason, when the runs cannot hold a surface.

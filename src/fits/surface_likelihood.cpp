@@ -15,16 +15,17 @@ constexpr double kMisfitLength = 1.5;
 // The fixed coefficients' prior is flat; this much keeps poor designs solvable.
 constexpr double kFlat = 1e-4;
 
-std::size_t count_lengths(const SurfaceData& data) {
+SurfaceColumns::Range range_of(const SurfaceData& data) {
   std::vector<double> z;
   for (const SurfaceRow& row : data.rows) z.push_back(row.place.z);
   std::sort(z.begin(), z.end());
-  std::size_t count = 0;
+  SurfaceColumns::Range range{data.log_size, data.log_depth, data.length, 0};
   double last = -1e300;
   for (const double value : z) {
-    if (value - last > 0.1) ++count, last = value;
+    if (value - last > 0.1) ++range.lengths, last = value;
   }
-  return count;
+  if (!data.length_rule.differs) range.lengths = 1;
+  return range;
 }
 
 }  // namespace
@@ -42,34 +43,47 @@ double SurfaceScales::length_correlation() const {
   return 1 / (1 + std::exp(-length_logit));
 }
 
-SurfaceLikelihood::SurfaceLikelihood(SurfaceData data) : data_(std::move(data)) {
-  bend_ = std::make_shared<SmoothLine>(data_.log_size, kBendLength);
-  misfit_ = std::make_shared<SmoothSurface>(SmoothLine(data_.log_size, kMisfitSize),
-                                            SmoothLine(data_.log_depth, kMisfitDepth),
-                                            SmoothLine(data_.length, kMisfitLength));
-  curved_length_ = count_lengths(data_) > 2;
-  fixed_ = 3 + (data_.length_rule.differs ? (curved_length_ ? 3 : 2) : 0);
-  bends_ = bend_->size();
-  columns_.resize(rows(), fixed_ + bends_ + misfits());
+SurfaceColumns::SurfaceColumns(const Range& range)
+    : range_(range),
+      bend_(range.log_size, kBendLength),
+      misfit_(SmoothLine(range.log_size, kMisfitSize), SmoothLine(range.log_depth, kMisfitDepth),
+              SmoothLine(range.length, kMisfitLength)) {
+  fixed_ = range.lengths > 2 ? 6 : range.lengths > 1 ? 5 : 3;
+}
+
+Eigen::RowVectorXd SurfaceColumns::level(const SurfacePlace& place) const {
+  const double half = std::max(1e-3, (range_.log_size.high - range_.log_size.low) / 2);
+  const double t = (place.x - range_.log_size.low) / half - 1;
+  Eigen::RowVectorXd values(fixed_ + bends());
+  values.head(3) << 1, t, t * t;
+  if (fixed_ > 3) values.segment(3, 2) << place.z, place.z * t;
+  if (fixed_ > 5) values[5] = place.z * place.z;
+  values.tail(bends()) = bend_.at(place.x).transpose();
+  return values;
+}
+
+Eigen::RowVectorXd SurfaceColumns::at(const SurfacePlace& place) const {
+  Eigen::RowVectorXd values(size());
+  values << level(place), misfit(place);
+  return values;
+}
+
+Eigen::VectorXd SurfaceColumns::deviations(const SurfaceScales& scales) const {
+  Eigen::VectorXd values = Eigen::VectorXd::Ones(size());
+  values.segment(fixed_, bends()).setConstant(std::exp(scales.log_bend));
+  values.tail(misfits()).setConstant(scales.misfit_deviation());
+  return values;
+}
+
+SurfaceLikelihood::SurfaceLikelihood(SurfaceData data)
+    : data_(std::move(data)), columns_(range_of(data_)) {
+  at_rows_.resize(rows(), columns_.size());
   means_.resize(rows());
   for (Eigen::Index i = 0; i < rows(); ++i) {
     const SurfaceRow& row = data_.rows[static_cast<std::size_t>(i)];
-    columns_.row(i) << level_columns(row.place), misfit_columns(row.place);
+    at_rows_.row(i) = columns_.at(row.place);
     means_[i] = row.mean;
   }
-}
-
-Eigen::RowVectorXd SurfaceLikelihood::level_columns(const SurfacePlace& place) const {
-  const double half = std::max(1e-3, (data_.log_size.high - data_.log_size.low) / 2);
-  const double t = (place.x - data_.centre()) / half;
-  Eigen::RowVectorXd values(fixed_ + bends_);
-  values.head(3) << 1, t, t * t;
-  if (data_.length_rule.differs) {
-    values.segment(3, 2) << place.z, place.z * t;
-    if (curved_length_) values[5] = place.z * place.z;
-  }
-  values.tail(bends_) = bend_->at(place.x).transpose();
-  return values;
 }
 
 Eigen::MatrixXd SurfaceLikelihood::block_covariance(const ShapeBlock& block,
@@ -124,15 +138,13 @@ SurfaceLikelihood::Prepared SurfaceLikelihood::prepare(const SurfaceScales& scal
     prepared.factors.push_back(block_covariance(block, scales).llt().matrixL());
     prepared.log_determinants += 2 * prepared.factors.back().diagonal().array().log().sum();
   }
-  prepared.column_scales = Eigen::VectorXd::Ones(coefficients());
-  prepared.column_scales.segment(fixed_, bends_).setConstant(std::exp(scales.log_bend));
-  prepared.column_scales.tail(misfits()).setConstant(scales.misfit_deviation());
-  prepared.design = columns_ * prepared.column_scales.asDiagonal();
+  prepared.deviations = columns_.deviations(scales);
+  prepared.design = at_rows_ * prepared.deviations.asDiagonal();
   whiten(prepared, prepared.design);
   Eigen::MatrixXd normal = Eigen::MatrixXd::Zero(coefficients(), coefficients());
   normal.selfadjointView<Eigen::Lower>().rankUpdate(prepared.design.transpose());
-  normal.diagonal().head(fixed_).array() += kFlat;
-  normal.diagonal().tail(coefficients() - fixed_).array() += 1;
+  normal.diagonal().head(columns_.fixed()).array() += kFlat;
+  normal.diagonal().tail(coefficients() - columns_.fixed()).array() += 1;
   prepared.normal.compute(normal);
   prepared.log_determinants += 2 * prepared.normal.matrixLLT().diagonal().array().log().sum();
   prepared.repeats = repeat_likelihood(scales);

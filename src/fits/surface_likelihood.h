@@ -18,7 +18,6 @@
 #pragma once
 
 #include <Eigen/Dense>
-#include <memory>
 
 #include "fits/smooth_basis.h"
 #include "fits/surface_data.h"
@@ -40,27 +39,50 @@ struct SurfaceScales {
   double length_correlation() const;
 };
 
+/// The columns of g and delta at any place: those of g are the fixed ones and then the bend's.
+class SurfaceColumns {
+ public:
+  struct Range {
+    Interval log_size;
+    Interval log_depth;
+    Interval length;
+    int lengths = 1;  // how many the runs were trained to
+  };
+  explicit SurfaceColumns(const Range& range);
+
+  Eigen::Index fixed() const { return fixed_; }
+  Eigen::Index bends() const { return bend_.size(); }
+  Eigen::Index misfits() const { return misfit_.size(); }
+  Eigen::Index size() const { return fixed_ + bends() + misfits(); }
+  Eigen::RowVectorXd level(const SurfacePlace& place) const;
+  Eigen::RowVectorXd misfit(const SurfacePlace& place) const { return misfit_.at(place); }
+  /// Level, then misfit.
+  Eigen::RowVectorXd at(const SurfacePlace& place) const;
+  /// Deviations of the coefficients: 1 for the fixed ones.
+  Eigen::VectorXd deviations(const SurfaceScales& scales) const;
+
+ private:
+  Range range_;
+  Eigen::Index fixed_ = 0;
+  SmoothLine bend_;
+  SmoothSurface misfit_;
+};
+
 class SurfaceLikelihood {
  public:
   explicit SurfaceLikelihood(SurfaceData data);
 
   const SurfaceData& data() const { return data_; }
   Eigen::Index rows() const { return static_cast<Eigen::Index>(data_.rows.size()); }
-  Eigen::Index fixed() const { return fixed_; }
-  Eigen::Index bends() const { return bends_; }
-  Eigen::Index misfits() const { return misfit_->size(); }
-  Eigen::Index coefficients() const { return columns_.cols(); }
+  const SurfaceColumns& columns() const { return columns_; }
+  Eigen::Index coefficients() const { return columns_.size(); }
   const Eigen::VectorXd& means() const { return means_; }
-
-  /// Columns of g and of delta (for unit deviations) at any place.
-  Eigen::RowVectorXd level_columns(const SurfacePlace& place) const;
-  Eigen::RowVectorXd misfit_columns(const SurfacePlace& place) const { return misfit_->at(place); }
 
   /// What depends on the scales alone.
   struct Prepared {
     SurfaceScales scales;
     std::vector<Eigen::MatrixXd> factors;  // Cholesky factor of each shape's block of R
-    Eigen::VectorXd column_scales;         // deviation of each coefficient (1 for the fixed)
+    Eigen::VectorXd deviations;            // of the coefficients
     Eigen::MatrixXd design;                // A
     Eigen::LLT<Eigen::MatrixXd> normal;    // M
     double log_determinants = 0;           // ln|R| + ln|M|
@@ -83,12 +105,8 @@ class SurfaceLikelihood {
   double repeat_likelihood(const SurfaceScales& scales) const;
 
   SurfaceData data_;
-  std::shared_ptr<const SmoothLine> bend_;
-  std::shared_ptr<const SmoothSurface> misfit_;
-  Eigen::Index fixed_ = 0;
-  Eigen::Index bends_ = 0;
-  bool curved_length_ = false;
-  Eigen::MatrixXd columns_;  // fixed, bend, misfit at the rows
+  SurfaceColumns columns_;
+  Eigen::MatrixXd at_rows_;  // the columns
   Eigen::VectorXd means_;
 };
 

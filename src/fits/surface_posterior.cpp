@@ -262,7 +262,7 @@ std::optional<SurfacePosterior> SurfacePosterior::fit(std::span<const RunPoint> 
   // Fixed coefficients, a surface's parameters and about half a deviation for each depth are
   // fitted.
   posterior.degrees_of_freedom_ =
-      std::max(3, runs - static_cast<int>(posterior.likelihood_.fixed()) - 6 -
+      std::max(3, runs - static_cast<int>(posterior.likelihood_.columns().fixed()) - 6 -
                       static_cast<int>(posterior.data().depths.size()) / 2);
   posterior.fit_misfits();
   for (const LawForm form : kLawForms) posterior.fit_form(form, options);

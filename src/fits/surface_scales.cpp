@@ -195,12 +195,12 @@ double scales_objective(const SurfaceLikelihood& likelihood, const LinearSurface
   gradient.setZero(packed_size(likelihood));
   add_block_slopes(likelihood, at, projection, residual, gradient);
   add_repeat_slopes(likelihood, scales, gradient);
+  const SurfaceColumns& columns = likelihood.columns();
   // A group of standard normal coefficients scaled by t: d ln p / d ln t = sum (E c^2 - 1).
   const Eigen::MatrixXd inverse = factor.solve(Eigen::MatrixXd::Identity(all, all));
   const Eigen::VectorXd excess = solution.array().square() + inverse.diagonal().array() - 1;
-  gradient[scales.log_depths.size() + 2] +=
-      excess.segment(likelihood.fixed(), likelihood.bends()).sum();
-  gradient[0] += excess.segment(count - likelihood.misfits(), likelihood.misfits()).sum();
+  gradient[scales.log_depths.size() + 2] += excess.segment(columns.fixed(), columns.bends()).sum();
+  gradient[0] += excess.segment(count - columns.misfits(), columns.misfits()).sum();
   add_priors(likelihood, scales, objective, gradient);
   return objective;
 }

@@ -63,14 +63,11 @@ double dense_log_likelihood(const SurfaceLikelihood& likelihood, const std::vect
     const RunPoint& run = runs[static_cast<std::size_t>(i)];
     const SurfacePlace place{std::log(run.params), std::log(static_cast<double>(run.layers)),
                              data.length_rule.of(std::log(run.params), run.tokens)};
-    columns.row(i) << likelihood.level_columns(place), likelihood.misfit_columns(place);
+    columns.row(i) = likelihood.columns().at(place);
     off[i] = std::log(run.loss) - surface.penalty(parameters, place);
   }
-  Eigen::VectorXd variances(likelihood.coefficients());
-  variances.head(likelihood.fixed()).setConstant(1e4);
-  variances.segment(likelihood.fixed(), likelihood.bends())
-      .setConstant(std::exp(2 * scales.log_bend));
-  variances.tail(likelihood.misfits()).setConstant(std::pow(scales.misfit_deviation(), 2));
+  Eigen::VectorXd variances = likelihood.columns().deviations(scales).array().square();
+  variances.head(likelihood.columns().fixed()).setConstant(1e4);
   Eigen::MatrixXd covariance = columns * variances.asDiagonal() * columns.transpose();
   const double shared = data.length_rule.differs ? scales.length_correlation() : 0;
   for (Eigen::Index i = 0; i < count; ++i) {
