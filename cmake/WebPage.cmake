@@ -1,7 +1,7 @@
 # fathom_web_page(OUTPUT)
 #
 # Builds web/ into one HTML template at OUTPUT: packages by `npm ci` (pinned by web/package-lock.json,
-# no install scripts) and a bundle by esbuild. Without tests the packages that only tests need are
+# no install scripts), types made from the report's schema, and a bundle by esbuild. Without tests the packages that only tests need are
 # left out. The packages stay in web/node_modules, shared by all build folders.
 find_program(NODE_PROGRAM NAMES node nodejs REQUIRED)
 find_program(NPM_PROGRAM npm REQUIRED)
@@ -27,10 +27,12 @@ function(fathom_web_page output)
     VERBATIM)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     ${FATHOM_WEB_DIR}/src/*.ts ${FATHOM_WEB_DIR}/src/*.css ${FATHOM_WEB_DIR}/src/*.html)
+  list(FILTER sources EXCLUDE REGEX "/src/generated/")
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${NODE_PROGRAM} ${FATHOM_WEB_DIR}/build.mjs ${output}
-    DEPENDS ${FATHOM_WEB_STAMP} ${FATHOM_WEB_DIR}/build.mjs ${sources}
+    DEPENDS ${FATHOM_WEB_STAMP} ${FATHOM_WEB_DIR}/build.mjs ${FATHOM_WEB_DIR}/generate_types.mjs
+            ${FATHOM_WEB_DIR}/schema/report.schema.json ${sources}
     WORKING_DIRECTORY ${FATHOM_WEB_DIR}
     COMMENT "Bundling the report page"
     VERBATIM)

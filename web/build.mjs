@@ -6,6 +6,7 @@ import { build } from 'esbuild';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { generate_types } from './generate_types.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const output = process.argv[2] ?? join(here, 'dist', 'report.html');
@@ -22,6 +23,8 @@ async function bundle(entry) {
   });
   return result.outputFiles[0].text;
 }
+
+await generate_types();
 
 // A closing tag inside a script or style would end it early; esbuild escapes both by itself.
 const script = await bundle('main.ts');

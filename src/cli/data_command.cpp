@@ -48,7 +48,7 @@ PrepareRequest to_request(const PrepareOptions& options) {
   };
   add_held_out(options.valid_from, Split::valid, request.split.valid);
   add_held_out(options.test_from, Split::test, request.split.test);
-  request.documents.kind = parse_document_kind(options.documents);
+  request.documents.kind = parse_enum<DocumentKind>(options.documents, "document rule");
   if (!options.separator.empty()) {
     request.documents = {DocumentKind::separator, options.separator};
   }
@@ -69,7 +69,7 @@ Json split_json(const TokenFileInfo& info) {
           {"hash", info.content.hex()}};
 }
 
-std::string splits_table(const Session& session, const std::array<TokenFileInfo, 3>& splits) {
+std::string splits_table(const Session& session, const BySplit<TokenFileInfo>& splits) {
   Table table({{"split"},
                {"documents", Align::right},
                {"text", Align::right},
@@ -77,7 +77,7 @@ std::string splits_table(const Session& session, const std::array<TokenFileInfo,
                {"bytes/token", Align::right},
                {"hash"}});
   for (const Split split : kSplits) {
-    const TokenFileInfo& info = splits[static_cast<std::size_t>(split)];
+    const TokenFileInfo& info = splits[split];
     table.add_row({to_string(split), format_whole(static_cast<std::int64_t>(info.documents)),
                    format_bytes(static_cast<double>(info.text_bytes)),
                    format_whole(static_cast<std::int64_t>(info.count)),
@@ -92,7 +92,7 @@ void mention_empty_splits(Session& session, const SplitRule& rule, const Prepare
   for (const TokenFileInfo& info : report.splits) documents += info.documents;
   for (const Split split : {Split::valid, Split::test}) {
     const double share = split == Split::valid ? rule.valid : rule.test;
-    if (share == 0 || report.splits[static_cast<std::size_t>(split)].count > 0) continue;
+    if (share == 0 || report.splits[split].count > 0) continue;
     session.err << fmt::format("fathom: none of {} documents fell into the {} split{}\n",
                                format_whole(static_cast<std::int64_t>(documents)), to_string(split),
                                documents < 100 ? "; --documents paragraphs or lines makes more"
@@ -124,8 +124,7 @@ void run_prepare(Session& session, const PrepareOptions& options) {
     document["hash"] = report.hash.hex();
     document["tokenizer"] = {{"vocabulary", report.vocabulary}, {"hash", report.tokenizer.hex()}};
     for (const Split split : kSplits) {
-      document["splits"][to_string(split)] =
-          split_json(report.splits[static_cast<std::size_t>(split)]);
+      document["splits"][to_string(split)] = split_json(report.splits[split]);
     }
     document["seconds"] = {{"tokenizer", report.seconds_tokenizer},
                            {"encode", report.seconds_encode}};
@@ -174,9 +173,7 @@ void run_info(Session& session, const InfoOptions& options) {
   }
   session.out << fmt::format("{}  {}\n\n", session.terminal.accent("fathom data info"),
                              options.folder)
-              << splits_table(session,
-                              {set.file(Split::train).info(), set.file(Split::valid).info(),
-                               set.file(Split::test).info()});
+              << splits_table(session, set.infos());
   session.out << fmt::format("\n  tokenizer  {}, vocabulary {}, end of document {}, hash {}\n",
                              tokenizer.kind(), tokenizer.vocabulary(), tokenizer.end_of_document(),
                              tokenizer.hash().hex().substr(0, 12));
@@ -208,10 +205,7 @@ std::string window_text(const Tokenizer& tokenizer, std::span<const TokenId> ids
 
 void run_sample(Session& session, const SampleOptions& options) {
   const TokenSet set(options.folder);
-  Split split = Split::train;
-  for (const Split candidate : kSplits) {
-    if (to_string(candidate) == options.split) split = candidate;
-  }
+  const auto split = parse_enum<Split>(options.split, "--split");
   const TokenFile& file = set.file(split);
   const BatchSampler sampler(file.size(), {options.tokens, 1, options.seed}, file.name());
   Json document = json_document("data_sample");
@@ -320,7 +314,7 @@ void add_sample(CommandTree& tree, CLI::App& parent) {
       [options](Session& session) { run_sample(session, *options); });
   command.add_option("DIR", options->folder, "A folder made by 'fathom data prepare'")->required();
   tree.restrict(command.add_option("--split", options->split, "Which split (default train)"),
-                {"train", "valid", "test"});
+                list_names<Split>());
   command.add_option("--tokens", options->tokens, "Tokens a window (default 64)")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 20));

@@ -45,7 +45,7 @@ PlanRequest make_request(const Options& options) {
   }
   // A config format brings its own style.
   request.base.gated = !options.emit.empty() && options.style.empty()
-                           ? wants_gated(parse_config_format(options.emit))
+                           ? wants_gated(parse_enum<ConfigFormat>(options.emit, "--emit"))
                            : options.style != "gpt2";
   request.base.tied = !options.untied;
   request.base.kv_group = options.kv_group;
@@ -65,7 +65,7 @@ void run(Session& session, const Options& options) {
   const Plan plan = make_plan(make_request(options));
   if (!options.emit.empty()) {
     const std::string config =
-        emit_config(plan.recommendation.shape, parse_config_format(options.emit));
+        emit_config(plan.recommendation.shape, parse_enum<ConfigFormat>(options.emit, "--emit"));
     if (options.output.empty()) {
       session.out << config;
     } else {
@@ -188,7 +188,7 @@ void add_plan_command(CommandTree& tree) {
   add_shape_options(tree, command, *options);
   tree.restrict(command.add_option("--emit", options->emit, "Print a config instead of the report")
                     ->type_name("FORMAT"),
-                config_format_names());
+                list_names<ConfigFormat>());
   command.add_option("-o,--output", options->output, "Write the config there")->type_name("FILE");
   command.add_flag("--json", options->json, "Print JSON");
 }

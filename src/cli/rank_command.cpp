@@ -49,7 +49,7 @@ std::size_t default_positions(const Options& options, Family family) {
 
 RankSetting to_setting(const Options& options) {
   RankSetting setting;
-  setting.family = parse_family(options.family);
+  setting.family = parse_enum<Family>(options.family, "family");
   if (options.width == 0) throw ConfigError("--width is required: the network's width or channels");
   if (options.layers == 0 && setting.family != Family::conv) {
     throw ConfigError("--layers is required: the network's depth");
@@ -74,7 +74,7 @@ RankSetting to_setting(const Options& options) {
   setting.causal = options.mask == "causal";
   setting.residual = options.residual;
   setting.embedding_rank = options.embedding_rank;
-  setting.pooling = options.pooling == "mirror" ? Pooling::mirror : Pooling::contiguous;
+  setting.pooling = parse_enum<Pooling>(options.pooling, "pooling");
   if (setting.positions < 2) {
     throw ConfigError(
         fmt::format("a partition needs at least 2 positions, not {}", setting.positions));
@@ -93,7 +93,7 @@ RankSetting to_setting(const Options& options) {
 std::string title(const RankSetting& s) {
   if (s.family == Family::conv) {
     return fmt::format("convolutional circuit, {} channels, inputs of dimension {}, {} pooling",
-                       s.width, s.inputs, s.pooling == Pooling::mirror ? "mirror" : "contiguous");
+                       s.width, s.inputs, name_of(s.pooling));
   }
   if (s.family == Family::recurrent) {
     return fmt::format("recurrent circuit, depth {}, {} channels, inputs of dimension {}", s.layers,

@@ -2,14 +2,16 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <thread>
 
 #include "cli/commands.h"
+#include "cli/keys_table.h"
 #include "cli/study_commands.h"
 #include "cli/study_fit_command.h"
 #include "cli/study_report_command.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
+#include "study/study_folder.h"
 
 namespace fathom {
 
@@ -29,12 +31,7 @@ void StudySource::add_options(CommandTree& tree, CLI::App& command) {
 std::vector<std::string> StudySource::all_settings() const {
   std::vector<std::string> all = settings;
   if (!corpus.empty()) {
-    std::string quoted = "corpus.path=\"";
-    for (const char c : corpus) {
-      if (c == '"' || c == '\\') quoted += '\\';
-      quoted += c;
-    }
-    all.push_back(quoted + "\"");
+    all.push_back("corpus.path=" + toml_text(corpus));
   }
   return all;
 }
@@ -51,25 +48,21 @@ study::StudySpec StudySource::read(const std::string& file) const {
                                        all_settings());
   }
   std::error_code error;
-  const fs::path path =
-      fs::is_directory(file, error) ? fs::path(file) / "study.toml" : fs::path(file);
-  return study::read_study_spec(path, all_settings());
-}
-
-int default_jobs(const study::StudySpec& spec) {
-  if (spec.device != "cpu") return 1;
-  const auto threads = static_cast<unsigned>(
-      std::max<std::int64_t>(1, spec.run_spec(spec.grid.shapes.front(), 10, 1).threads));
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency() / threads));
+  const bool folder = fs::is_directory(file, error);
+  return study::read_study_spec(folder ? study::StudyFolder(file).spec() : fs::path(file),
+                                all_settings());
 }
 
 namespace {
 
 struct InitOptions {
   std::string preset, output;
+  bool keys = false;
 };
 
 void run_init(Session& session, const InitOptions& options) {
+  if (options.keys) return print_keys(session, study::describe_study_spec());
+  if (options.preset.empty()) throw ConfigError("name a preset; see 'fathom study init --help'");
   const std::string text = study::preset_text(options.preset);
   if (options.output.empty()) {
     session.out << text;
@@ -87,16 +80,17 @@ void run_init(Session& session, const InitOptions& options) {
 
 void add_study_init(CommandTree& tree, CLI::App& parent) {
   auto options = std::make_shared<InitOptions>();
-  CLI::App& command =
-      tree.add(parent, "init",
-               {"Write a preset's spec to a file of your own",
-                "Prints the TOML of a preset, or writes it to a new file, as a start for an own "
-                "study.",
-                {{"study init quick -o study.toml", "a copy to edit"}}},
-               [options](Session& session) { run_init(session, *options); });
-  tree.restrict(
-      command.add_option("PRESET", options->preset, "quick, levine or levine-full")->required(),
-      study::preset_names());
+  CLI::App& command = tree.add(
+      parent, "init",
+      {"Write a preset's spec to a file of your own",
+       "Prints the TOML of a preset, or writes it to a new file, as a start for an own "
+       "study.",
+       {{"study init quick -o study.toml", "a copy to edit"},
+        {"study init --keys", "what a spec may hold; train --keys: its [model] and [train]"}}},
+      [options](Session& session) { run_init(session, *options); });
+  tree.restrict(command.add_option("PRESET", options->preset, join(study::preset_names(), ", ")),
+                study::preset_names());
+  command.add_flag("--keys", options->keys, "List every key of a study's spec and what it means");
   command.add_option("-o,--output", options->output, "File to write (default: print)")
       ->type_name("FILE");
 }

@@ -23,9 +23,6 @@ struct StudySource {
   study::StudySpec read(const std::string& file) const;
 };
 
-/// Workers at once when --jobs does not say: one a core, one on a GPU.
-int default_jobs(const study::StudySpec& spec);
-
 void add_study_init(CommandTree& tree, CLI::App& parent);
 void add_study_plan(CommandTree& tree, CLI::App& parent);
 void add_study_run(CommandTree& tree, CLI::App& parent);

@@ -8,9 +8,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/units.h"
+#include "report/report_document.h"
 #include "study/export.h"
-#include "study/report_data.h"
-#include "study/study_index.h"
+#include "study/ledger.h"
 
 namespace fathom {
 
@@ -32,23 +32,25 @@ void write_text(Session& session, const Options& options, const std::string& tex
 }
 
 void export_study(Session& session, const Options& options) {
-  const fs::path directory = options.directory;
+  const study::StudyFolder folder(options.directory);
   if (options.format == "report") {
-    return write_text(session, options, study::report_data(directory, "") + "\n");
+    const Json document = report::make_report_document(folder.path());
+    return write_text(session, options, json_text(document, -1) + "\n");
   }
-  const auto rows = study::collect_rows(directory);
+  const auto rows = study::collect_rows(folder.path());
   if (options.format == "csv") return write_text(session, options, study::export_csv(rows));
-  if (options.format == "json") return write_text(session, options, study::export_json(rows));
-  const fs::path output =
-      options.output.empty() ? directory / "tensorboard" : fs::path(options.output);
-  const std::size_t count = study::export_tensorboard(directory, rows, output);
+  if (options.format == "json") {
+    return write_text(session, options, json_text(study::export_json(rows)) + "\n");
+  }
+  const fs::path output = options.output.empty() ? folder.tensorboard() : fs::path(options.output);
+  const std::size_t count = study::export_tensorboard(folder, rows, output);
   session.out << fmt::format("{} runs; look at them with: tensorboard --logdir {}\n", count,
                              output.string());
 }
 
 void rebuild(Session& session, const Options& options) {
   const auto start = std::chrono::steady_clock::now();
-  const auto rows = study::reindex(options.directory);
+  const auto rows = study::rebuild_tables(options.directory);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const std::size_t points = study::points_of(rows).size();
@@ -84,11 +86,13 @@ void add_study_export(CommandTree& tree, CLI::App& parent) {
 
 void add_study_reindex(CommandTree& tree, CLI::App& parent) {
   auto options = std::make_shared<Options>();
-  CLI::App& command = tree.add(parent, "reindex",
-                               {"Make the index and points.csv anew from the run folders",
-                                "study.db can be deleted at any time: the folders are the truth.",
-                                {{"study reindex my-study", ""}}},
-                               [options](Session& session) { rebuild(session, *options); });
+  CLI::App& command =
+      tree.add(parent, "reindex",
+               {fmt::format("Make {} and {} anew from the run folders", study::StudyFolder::kIndex,
+                            study::StudyFolder::kPoints),
+                "Both can be deleted at any time: the folders are the truth.",
+                {{"study reindex my-study", ""}}},
+               [options](Session& session) { rebuild(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
   command.add_flag("--json", options->json, "Print JSON");
 }

@@ -5,14 +5,17 @@
 #include <filesystem>
 
 #include "cli/command_line.h"
-#include "cli/study_fit_json.h"
+#include "cli/json_output.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "fits/run_points_csv.h"
 #include "fits/study_fit.h"
+#include "fits/study_fit_json.h"
 #include "fits/study_law.h"
+#include "laws/levine.h"
+#include "study/fit.h"
 #include "terminal/table.h"
 
 namespace fathom {
@@ -83,7 +86,10 @@ void print_law(Session& session, const StudyFit& fit) {
                    fmt::format("{:.2f}/{}", law->chi2, law->degrees_of_freedom),
                    fmt::format("{:+.1f} σ, {:+.1f} σ", law->a_score, law->b_score)});
   }
-  table.add_row({"Levine 2020", "5.039 ± 0.030", "0.0555 ± 0.0013"});
+  const laws::LevineFit published;
+  table.add_row({laws::LevineLaw().info().title,
+                 fmt::format("{:.3f} ± {:.3f}", published.a, published.a_error),
+                 fmt::format("{:.4f} ± {:.4f}", published.b, published.b_error)});
   session.out << "\n  The width from which depth pays\n"
               << session.terminal.plain(table.render(session.terminal));
 }
@@ -107,29 +113,40 @@ void print_joint(Session& session, const StudyFit& fit) {
               << session.terminal.plain(table.render(session.terminal));
 }
 
-void run_fit(const Options& options, Session& session) {
-  const auto points = read_run_points(options.path, selection_of(options));
-  FitOptions fit_options = options.fit;
-  fit_options.joint.seed = fit_options.seed;
+FitOptions fit_options_of(const Options& options) {
+  FitOptions fit = options.fit;
+  fit.joint.seed = fit.seed;
   if (!options.holdout_above.empty()) {
-    fit_options.holdout_tokens_above = parse_count(options.holdout_above, "--holdout-above");
+    fit.holdout_tokens_above = parse_count(options.holdout_above, "--holdout-above");
   }
-  const StudyFit fit = fit_study(points, fit_options);
-  // A study keeps its law beside its runs, where `plan --law study:DIR` looks for it; a law of some
-  // of its runs is another thing.
-  const bool is_study = std::filesystem::is_directory(options.path) && options.where.empty();
-  const std::string save = options.save.empty() && is_study
-                               ? (std::filesystem::path(options.path) / "law.json").string()
-                               : options.save;
-  if (!save.empty()) {
-    write_file_atomically(save, study_law_text(study_law_data(fit)));
-    session.err << fmt::format("law written to {}; use it with 'fathom plan --law study:{}'\n",
-                               save, is_study && options.save.empty() ? options.path : save);
+  return fit;
+}
+
+void tell_law(Session& session, const std::string& file, const std::string& source) {
+  session.err << fmt::format("law written to {}; use it with 'fathom plan --law study:{}'\n", file,
+                             source);
+}
+
+/// A study's folder. Its law stands beside its runs, where `plan --law study:DIR` looks for it; a
+/// law of some of the runs is another thing and does not replace it.
+StudyFit fit_folder(const Options& options, Session& session) {
+  const study::StudyFolder folder(options.path);
+  const PointSelection selection = selection_of(options);
+  const auto fit =
+      study::fit_runs(study::collect_rows(folder.path()), selection, fit_options_of(options));
+  const bool saved = selection.takes_all() && study::save_law(folder, fit);
+  if (saved && options.save.empty()) tell_law(session, folder.law().string(), options.path);
+  if (!fit) {
+    throw DataError(fmt::format("{}: no run that was asked for has a result yet", options.path));
   }
-  if (options.json) {
-    print_json(session, study_fit_json(fit));
-    return;
-  }
+  return *fit;
+}
+
+StudyFit fit_file(const Options& options) {
+  return fit_study(read_run_points(options.path, selection_of(options)), fit_options_of(options));
+}
+
+void print_fit(Session& session, const StudyFit& fit) {
   session.out << fmt::format("\n  {} runs, {} to {} parameters, {:.0f} to {:.0f} layers\n",
                              fit.runs, format_count(fit.params.low), format_count(fit.params.high),
                              fit.layers.low, fit.layers.high);
@@ -140,6 +157,21 @@ void run_fit(const Options& options, Session& session) {
   session.out << "\n  " << join(fit.answer, " ") << "\n";
 }
 
+void run_fit(const Options& options, Session& session) {
+  const bool folder = std::filesystem::is_directory(options.path);
+  const StudyFit fit = folder ? fit_folder(options, session) : fit_file(options);
+  if (options.json) {
+    Json document = json_document("study-fit");
+    document.update(to_json(fit));
+    print_json(session, document);
+  } else {
+    print_fit(session, fit);
+  }
+  if (options.save.empty()) return;
+  write_file_atomically(options.save, study_law_text(study_law_data(fit)));
+  tell_law(session, options.save, options.save);
+}
+
 }  // namespace
 
 void add_study_fit(CommandTree& tree, CLI::App& study) {
@@ -147,12 +179,12 @@ void add_study_fit(CommandTree& tree, CLI::App& study) {
   CLI::App& command = tree.add(
       study, "fit",
       {"Fit transitions and laws to finished runs",
-       "Reads a study's folder (its points.csv) or a CSV with the columns id, layers, width, "
-       "params, tokens, loss, seed; 'depth' and 'nonembedding_params' are understood too. Tells "
+       "Reads the run folders of a study, or a CSV with the columns id, layers, width, params, "
+       "tokens, loss, seed; 'depth' and 'nonembedding_params' are understood too. Tells "
        "where deeper networks start to win at equal size, the law through those sizes, and a joint "
        "law in width, depth, parameters and tokens, each with its uncertainty. What the runs "
-       "cannot "
-       "tell is said, not fitted.",
+       "cannot tell is said, not fitted. A study's own law stands in its folder; without one the "
+       "warnings say why.",
        {{"study fit my-study", "the answer in three sentences, with tables"},
         {"study fit runs.csv --save law.json", "then: fathom plan 1.3B --law study:law.json"},
         {"study fit gemstones.csv --where phase=cooldown --where flag= --json",

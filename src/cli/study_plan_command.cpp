@@ -2,16 +2,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
-#include "core/memory.h"
+#include "core/counts.h"
 #include "core/units.h"
-#include "data/token_set.h"
-#include "engine/device.h"
-#include "study/planned_run.h"
-#include "study/speed.h"
+#include "study/cost.h"
+#include "study/study.h"
 #include "terminal/table.h"
 
 namespace fathom {
@@ -27,48 +24,26 @@ struct Options {
 struct Plan {
   study::StudySpec spec;
   std::vector<study::PlannedRun> runs;
-  study::SpeedModel speed;
-  int jobs = 1;
-  double flops = 0, tokens = 0, seconds = NAN;
+  study::StudyCost cost;
 };
-
-/// The tokens of a study directory, when they are prepared.
-std::optional<study::TokenFacts> prepared_tokens(const std::string& directory) {
-  const auto folder = std::filesystem::path(directory) / "tokens";
-  if (directory.empty() || !std::filesystem::exists(folder / "corpus.json")) return {};
-  const data::TokenSet tokens(folder);
-  return study::TokenFacts{tokens.hash(),
-                           static_cast<std::int64_t>(tokens.tokenizer().vocabulary())};
-}
 
 Plan make_plan(const Options& options) {
   Plan plan;
   plan.spec = options.source.read(options.spec);
-  plan.runs = study::plan_runs(plan.spec, prepared_tokens(options.spec));
-  plan.jobs = options.jobs > 0 ? options.jobs : default_jobs(plan.spec);
-  for (const study::PlannedRun& run : plan.runs) {
-    const double fresh =
-        1 - static_cast<double>(run.shared_steps) / static_cast<double>(run.spec.schedule.steps);
-    plan.flops += run.flops * fresh;
-    plan.tokens += run.tokens * fresh;
-  }
-  const bool here = plan.spec.device == "cpu" || engine::find_cuda_device();
-  if (!options.no_timing && here) {
-    constexpr double kTimingSeconds = 5;
-    plan.speed = study::measure_speed(plan.runs, plan.jobs, kTimingSeconds);
-    plan.seconds = study::study_seconds(plan.runs, plan.speed, plan.jobs);
-  }
+  plan.runs =
+      study::plan_runs(plan.spec, study::read_token_facts(study::StudyFolder(options.spec)));
+  plan.cost = study::estimate_cost(plan.spec, plan.runs, options.jobs, !options.no_timing);
   return plan;
 }
 
 void print_rows(Session& session, const Plan& plan) {
   Json document = json_document("study_plan");
   document["title"] = plan.spec.title;
-  document["device"] = plan.spec.device;
-  document["jobs"] = plan.jobs;
-  document["flops"] = plan.flops;
-  document["tokens"] = plan.tokens;
-  document["seconds"] = number_or_null(plan.seconds);
+  document["device"] = name_of(plan.spec.device);
+  document["jobs"] = plan.cost.jobs;
+  document["flops"] = plan.cost.flops;
+  document["tokens"] = plan.cost.tokens;
+  document["seconds"] = number_or_null(plan.cost.seconds);
   document["left_out"] = plan.spec.grid.left_out;
   document["runs"] = Json::array();
   for (const study::PlannedRun& run : plan.runs) {
@@ -77,17 +52,37 @@ void print_rows(Session& session, const Plan& plan) {
                                 {"layers", m.layers},
                                 {"width", m.width},
                                 {"heads", m.heads},
-                                {"params", whole_number(run.parameters)},
-                                {"total_params", whole_number(run.total_parameters)},
-                                {"tokens", whole_number(run.tokens)},
+                                {"params", run.parameters},
+                                {"total_params", run.total_parameters},
+                                {"tokens", run.tokens},
                                 {"steps", run.spec.schedule.steps},
                                 {"shared_steps", run.shared_steps},
                                 {"seed", run.spec.seed},
                                 {"flops", run.flops},
                                 {"memory_bytes", whole_number(run.memory_bytes)},
-                                {"seconds", number_or_null(plan.speed.seconds(run))}});
+                                {"seconds", number_or_null(plan.cost.speed.seconds(run))}});
   }
   print_json(session, document);
+}
+
+void print_cost(Session& session, const Plan& plan) {
+  const study::StudyCost& cost = plan.cost;
+  session.out << fmt::format("\n  {} runs, {} tokens, {:.2e} FLOPs; {} at once on {}\n",
+                             plan.runs.size(), format_count(cost.tokens), cost.flops, cost.jobs,
+                             name_of(plan.spec.device));
+  if (std::isfinite(cost.seconds)) {
+    session.out << fmt::format(
+        "  about {} of training here (extrapolated from steps timed for {})\n",
+        format_seconds(cost.seconds), format_seconds(cost.speed.measured_seconds));
+  } else {
+    session.out << "  no time estimate: nothing was timed, for there is no such device here\n";
+  }
+  if (cost.exceeds_memory) {
+    session.out << fmt::format(
+        "  the largest models need {} at {} at once: more than this machine "
+        "has; --jobs 1 lowers it\n",
+        format_bytes(cost.memory_bytes * cost.jobs), cost.jobs);
+  }
 }
 
 void print_text(Session& session, const Plan& plan) {
@@ -105,38 +100,22 @@ void print_text(Session& session, const Plan& plan) {
                {"FLOPs", Align::right},
                {"memory", Align::right},
                {"time", Align::right}});
-  double memory = 0;
   for (const study::PlannedRun& run : plan.runs) {
     const model::ModelSpec& m = run.spec.model;
-    const double seconds = plan.speed.seconds(run);
-    memory = std::max(memory, run.memory_bytes);
-    table.add_row(
-        {run.id.empty() ? "-" : run.id, fmt::format("{} x {}", m.layers, m.width),
-         std::to_string(m.heads), format_count(run.parameters), format_count(run.total_parameters),
-         format_count(run.tokens), fmt::format("{:.0f}", run.tokens / run.parameters),
-         std::to_string(run.spec.seed), fmt::format("{:.2e}", run.flops),
-         format_bytes(run.memory_bytes), std::isfinite(seconds) ? format_seconds(seconds) : "-"});
+    const double seconds = plan.cost.speed.seconds(run);
+    const double tokens = as_double(run.tokens), parameters = as_double(run.parameters);
+    table.add_row({run.id.empty() ? "-" : run.id, fmt::format("{} x {}", m.layers, m.width),
+                   std::to_string(m.heads), format_count(parameters),
+                   format_count(as_double(run.total_parameters)), format_count(tokens),
+                   fmt::format("{:.0f}", tokens / parameters), std::to_string(run.spec.seed),
+                   fmt::format("{:.2e}", run.flops), format_bytes(run.memory_bytes),
+                   std::isfinite(seconds) ? format_seconds(seconds) : "-"});
   }
   session.out << table.render(terminal);
   for (const std::string& rung : plan.spec.grid.left_out) {
     session.out << "  left out: " << rung << "\n";
   }
-  session.out << fmt::format("\n  {} runs, {} tokens, {:.2e} FLOPs; {} at once on {}\n",
-                             plan.runs.size(), format_count(plan.tokens), plan.flops, plan.jobs,
-                             plan.spec.device);
-  if (std::isfinite(plan.seconds)) {
-    session.out << fmt::format(
-        "  about {} of training here (extrapolated from steps timed for {})\n",
-        format_seconds(plan.seconds), format_seconds(plan.speed.measured_seconds));
-  } else {
-    session.out << "  no time estimate: nothing was timed, for there is no such device here\n";
-  }
-  if (plan.spec.device == "cpu" && memory * plan.jobs > usable_memory_bytes()) {
-    session.out << fmt::format(
-        "  the largest models need {} at {} at once: more than this machine "
-        "has; --jobs 1 lowers it\n",
-        format_bytes(memory * plan.jobs), plan.jobs);
-  }
+  print_cost(session, plan);
 }
 
 }  // namespace

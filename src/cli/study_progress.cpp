@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/counts.h"
 #include "core/units.h"
 #include "terminal/progress.h"
 
@@ -24,10 +25,10 @@ std::string summary(const study::Snapshot& s) {
 }
 
 std::string model_line(const study::RunningModel& model) {
-  const auto steps = static_cast<double>(model.run->spec.schedule.steps);
+  const std::int64_t steps = model.run->spec.schedule.steps;
   std::string text =
-      fmt::format("{:<18} step {:>6}/{:.0f} {:3.0f} %", model.run->label(), model.tail.step, steps,
-                  100 * static_cast<double>(model.tail.step) / steps);
+      fmt::format("{:<18} step {:>6}/{} {:3.0f} %", model.run->label(), model.tail.step, steps,
+                  100 * as_double(model.tail.step) / as_double(steps));
   if (model.tail.loss > 0) text += fmt::format("  loss {:.4f}", model.tail.loss);
   if (model.tail.eval_loss > 0) text += fmt::format("  held out {:.4f}", model.tail.eval_loss);
   if (model.tokens_per_second > 0) {
@@ -38,26 +39,25 @@ std::string model_line(const study::RunningModel& model) {
 
 }  // namespace
 
-StudyProgress::StudyProgress(Session& session, const study::Study& study)
-    : study_(study),
-      panel_(session.err, is_live_error_stream(session.err), session.terminal.width),
-      index_(study.directory),
-      rows_(collect_rows(study)),
-      last_line_(std::chrono::steady_clock::now()) {
-  index_.rebuild(rows_);
-  write_points(study.directory, rows_);
-  for (const study::RunRow& row : rows_) done_ += row.in_spec && is_done(row.status);
-  panel_.note(fmt::format("{} runs, {} of them done before", study.runs.size(), done_));
-}
+StudyProgress::StudyProgress(Session& session)
+    : panel_(session.err, is_live_error_stream(session.err), session.terminal.width),
+      last_line_(std::chrono::steady_clock::now()) {}
 
 study::ExecutorEvents StudyProgress::events() {
   study::ExecutorEvents events;
+  events.begun = [this](std::size_t runs, std::size_t done) { begun(runs, done); };
   events.tick = [this](const study::Snapshot& snapshot) { tick(snapshot); };
   events.ended = [this](const study::PlannedRun& run, const study::RunState& state) {
     ended(run, state);
   };
   events.note = [this](const std::string& text) { panel_.note(text); };
   return events;
+}
+
+void StudyProgress::begun(std::size_t runs, std::size_t done_before) {
+  runs_ = runs;
+  done_ = done_before;
+  panel_.note(fmt::format("{} runs, {} of them done before", runs_, done_));
 }
 
 void StudyProgress::tick(const study::Snapshot& snapshot) {
@@ -78,19 +78,14 @@ void StudyProgress::tick(const study::Snapshot& snapshot) {
 }
 
 void StudyProgress::ended(const study::PlannedRun& run, const study::RunState& state) {
-  const study::RunRow row = row_of(run, state);
-  for (study::RunRow& held : rows_) {
-    if (held.id == row.id) held = row;
-  }
-  index_.update(row);
-  write_points(study_.directory, rows_);
   done_ += is_done(state.status);
-  std::string text = fmt::format("[{}/{}] {} {}: ", done_, study_.runs.size(), run.id, run.label());
-  if (state.status == study::RunStatus::finished ||
-      state.status == study::RunStatus::early_stopped) {
-    text += fmt::format("held-out loss {:.4f}, {:.4f} bits per byte, {} ({} tokens/s)", row.loss,
-                        row.bits_per_byte, format_seconds(row.seconds),
-                        format_count(std::max(1.0, row.tokens_per_second)));
+  std::string text = fmt::format("[{}/{}] {} {}: ", done_, runs_, run.id, run.label());
+  if (has_result(state.status)) {
+    const train::RunRecord& record = *state.record;
+    text +=
+        fmt::format("held-out loss {:.4f}, {:.4f} bits per byte, {} ({} tokens/s)",
+                    record.final_loss, record.final_bits_per_byte, format_seconds(record.seconds),
+                    format_count(std::max(1.0, record.tokens_per_second())));
   } else {
     text += to_string(state.status) + ": " + state.reason;
   }

@@ -7,14 +7,10 @@
 
 #include "cli/command_line.h"
 #include "cli/json_output.h"
-#include "cli/study_fit_json.h"
-#include "core/error.h"
 #include "core/files.h"
-#include "fits/study_fit.h"
-#include "fits/study_law.h"
 #include "report/render_report.h"
-#include "study/report_data.h"
-#include "study/study_rows.h"
+#include "report/report_document.h"
+#include "study/study_folder.h"
 
 extern char** environ;
 
@@ -23,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostDocumentBytes = std::size_t{1} << 30;
-
 struct Options {
   std::string source;
   std::string output;
@@ -32,30 +26,20 @@ struct Options {
   bool json = false;
 };
 
-/// What the finished runs say, as JSON; "" when there is nothing to fit yet. The law is kept beside
-/// the study for `plan --law study:DIR`.
-std::string fit_of(const fs::path& study) {
-  const auto points = study::points_of(study::collect_rows(study));
-  if (points.empty()) return "";
-  const fits::StudyFit fit = fits::fit_study(points, {});
-  write_file_atomically(study / "law.json", fits::study_law_text(fits::study_law_data(fit)));
-  return study_fit_json(fit).dump();
-}
+struct Source {
+  Json document;
+  fs::path file;  // of the document
+};
 
-/// The document's file: the one named, or the one made from the study's records.
-fs::path document_path(const std::string& source) {
-  if (!fs::is_directory(source)) return source;
-  const fs::path document = fs::path(source) / "report.json";
-  const bool is_study =
-      fs::exists(fs::path(source) / "study.toml") || fs::exists(fs::path(source) / "runs");
-  if (!is_study && fs::exists(document)) return document;
-  write_file_atomically(document, study::report_data(source, fit_of(source)));
-  return document;
-}
-
-fs::path output_path(const Options& options, const fs::path& document) {
-  if (!options.output.empty()) return options.output;
-  return fs::path(document).replace_extension(".html");
+/// The document named, or the one made from the study's runs and kept beside them.
+Source read_source(const std::string& source) {
+  if (!fs::is_directory(source)) return {report::read_report_document(source), source};
+  const study::StudyFolder folder(source);
+  const fs::path file = folder.report_document();
+  if (!folder.holds_study() && fs::exists(file)) return {report::read_report_document(file), file};
+  Json document = report::make_report_document(folder.path());
+  write_file_atomically(file, json_text(document, -1));
+  return {std::move(document), file};
 }
 
 /// Hands the page to the desktop's browser and does not wait for it.
@@ -70,9 +54,10 @@ void open_in_browser(Session& session, const fs::path& page) {
 }
 
 void run_report(Session& session, const Options& options) {
-  const fs::path document = document_path(options.source);
-  const fs::path page = output_path(options, document);
-  report::write_report(page, read_text_file(document, kMostDocumentBytes), document.string());
+  const Source source = read_source(options.source);
+  const fs::path page = options.output.empty() ? fs::path(source.file).replace_extension(".html")
+                                               : fs::path(options.output);
+  report::write_report(page, source.document);
   if (options.json) {
     Json result = json_document("study_report");
     result["path"] = page.string();
@@ -95,7 +80,8 @@ void add_study_report(CommandTree& tree, CLI::App& study) {
        "path it wrote.",
        {{"study report runs/quick", "writes runs/quick/report.html"},
         {"study report runs/quick -o quick.html --open", "and shows it in the browser"},
-        {"study report document.json", "from a report document (schema fathom.report/1)"}}},
+        {"study report document.json",
+         fmt::format("from a report document (schema {})", report::kReportSchema)}}},
       [options](Session& session) { run_report(session, *options); });
   command.add_option("STUDY", options->source, "A study's folder, or a report document")
       ->required();

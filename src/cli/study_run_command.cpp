@@ -1,10 +1,7 @@
 // fathom study run and stop: the runs of a study, to their records.
 #include <fmt/format.h>
-#include <signal.h>
 
-#include <chrono>
 #include <filesystem>
-#include <thread>
 
 #include "cli/json_output.h"
 #include "cli/stop_signals.h"
@@ -12,9 +9,9 @@
 #include "cli/study_progress.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "study/cost.h"
 #include "study/local_executor.h"
 #include "study/slurm_executor.h"
-#include "study/study_index.h"
 #include "terminal/progress.h"
 
 namespace fathom {
@@ -59,7 +56,7 @@ void print_end(Session& session, const study::Study& study, const study::Executo
                bool json) {
   if (json) {
     Json document = json_document("study_run");
-    document["directory"] = study.directory.string();
+    document["directory"] = study.folder.name();
     document["runs"] = study.runs.size();
     document["done"] = result.done;
     document["failed"] = result.failed;
@@ -67,23 +64,20 @@ void print_end(Session& session, const study::Study& study, const study::Executo
     return print_json(session, document);
   }
   session.out << fmt::format("{}  {}  {} of {} runs done\n",
-                             session.terminal.accent("fathom study run"), study.directory.string(),
+                             session.terminal.accent("fathom study run"), study.folder.name(),
                              result.done, study.runs.size());
 }
 
-study::ExecutorResult execute(const study::Study& study,
-                              const std::vector<const study::PlannedRun*>& runs,
-                              const RunOptions& options, const study::ExecutorEvents& events) {
+study::ExecutorResult execute(const study::Study& study, const RunOptions& options,
+                              const study::ExecutorEvents& events) {
   if (options.executor == "slurm") {
     study::SlurmOptions slurm = options.slurm;
     slurm.max_tasks = options.jobs;
     slurm.program = study::own_program();
-    return study::run_slurm(study, runs, slurm, events);
+    return study::run_slurm(study, study.all_runs(), slurm, events);
   }
-  study::LocalOptions local;
-  local.jobs = options.jobs > 0 ? options.jobs : default_jobs(study.spec);
-  local.program = study::own_program();
-  return study::run_local(study, runs, local, events);
+  const int jobs = options.jobs > 0 ? options.jobs : study::default_jobs(study.spec);
+  return study::run_local(study, study.all_runs(), {jobs, study::own_program()}, events);
 }
 
 void run_study(Session& session, const RunOptions& options) {
@@ -94,12 +88,10 @@ void run_study(Session& session, const RunOptions& options) {
   const study::FileLock lock = study::lock_study(directory, "study run");
   const StopSignals signals;
   const study::Study study = begin(session, options, directory);
-  std::vector<const study::PlannedRun*> runs;
-  for (const study::PlannedRun& run : study.runs) runs.push_back(&run);
-  StudyProgress progress(session, study);
+  StudyProgress progress(session);
   study::ExecutorEvents events = progress.events();
   events.stop = [] { return StopSignals::came(); };
-  const study::ExecutorResult result = execute(study, runs, options, events);
+  const study::ExecutorResult result = execute(study, options, events);
   progress.finish();
   print_end(session, study, result, options.json);
   if (result.stopped) {
@@ -116,27 +108,8 @@ struct StopOptions {
   double wait = 60;
 };
 
-void stop_study(Session& session, const StopOptions& options) {
-  const fs::path lock = study::study_lock_path(options.directory);
-  const auto holder = study::FileLock::holder(lock);
-  if (!holder) {
-    throw ConfigError(fmt::format("{}: no command is at this study", options.directory));
-  }
-  if (holder->host != study::host_name() || holder->pid <= 1) {
-    throw ConfigError(fmt::format("{}: the study runs on {}, process {}; stop it there",
-                                  options.directory, holder->host, holder->pid));
-  }
-  kill(holder->pid, SIGTERM);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.wait);
-  while (study::FileLock::holder(lock)) {
-    if (std::chrono::steady_clock::now() > end) {
-      throw StoppedError(
-          fmt::format("process {} was asked to stop and is still writing its "
-                      "checkpoints",
-                      holder->pid));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+void stop(Session& session, const StopOptions& options) {
+  study::stop_study(options.directory, options.wait);
   session.out << fmt::format("stopped; 'fathom study run {}' goes on\n", options.directory);
 }
 
@@ -197,7 +170,7 @@ void add_study_stop(CommandTree& tree, CLI::App& parent) {
        "Sends a termination signal to the process that runs the study on this machine and waits "
        "until it has written its checkpoints.",
        {{"study stop my-study", "the study can go on later"}}},
-      [options](Session& session) { stop_study(session, *options); });
+      [options](Session& session) { stop(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
   command.add_option("--wait", options->wait, "Seconds to wait for its end (default 60)")
       ->check(CLI::Range(0.0, 86400.0));

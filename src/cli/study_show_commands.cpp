@@ -7,12 +7,15 @@
 
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
-#include "core/error.h"
+#include "core/counts.h"
 #include "core/files.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "study/export.h"
 #include "study/study_index.h"
+#include "study/study_rows.h"
 #include "terminal/table.h"
+#include "train/metrics_file.h"
 
 namespace fathom {
 
@@ -20,16 +23,21 @@ namespace fs = std::filesystem;
 
 namespace {
 
+using study::row_json;
 using study::RunRow;
 using study::RunStatus;
 
 struct Options {
-  std::string directory, id, where, order;
+  std::string directory, id, where, order, columns;
   bool json = false;
 };
 
 std::string loss_text(double loss) {
   return std::isfinite(loss) ? fmt::format("{:.4f}", loss) : "-";
+}
+
+std::string count_text(std::int64_t count) {
+  return count > 0 ? format_count(as_double(count)) : "-";
 }
 
 std::string rows_table(const Session& session, const std::vector<RunRow>& rows) {
@@ -44,9 +52,8 @@ std::string rows_table(const Session& session, const std::vector<RunRow>& rows) 
                {"status"}});
   for (const RunRow& row : rows) {
     table.add_row({row.id.empty() ? "-" : row.id, fmt::format("{} x {}", row.layers, row.width),
-                   row.params > 0 ? format_count(row.params) : "-",
-                   row.tokens > 0 ? format_count(row.tokens) : "-", std::to_string(row.seed),
-                   loss_text(row.loss), loss_text(row.bits_per_byte),
+                   count_text(row.non_embedding), count_text(row.tokens), std::to_string(row.seed),
+                   loss_text(row.final_loss), loss_text(row.final_bits_per_byte),
                    row.seconds > 0 ? format_seconds(row.seconds) : "-",
                    to_string(row.status) + (row.in_spec ? "" : ", not in the spec") +
                        (row.reason.empty() ? "" : ": " + row.reason)});
@@ -54,24 +61,19 @@ std::string rows_table(const Session& session, const std::vector<RunRow>& rows) 
   return table.render(session.terminal);
 }
 
-Json row_json(const RunRow& row) {
-  return Json::parse(study::export_json({row}))["runs"][0];
-}
-
 void show_status(Session& session, const Options& options) {
   const study::Study study = study::open_study(options.directory);
   const std::vector<RunRow> rows = collect_rows(study);
   std::map<std::string, std::size_t> counts;
   for (const RunRow& row : rows) counts[row.in_spec ? to_string(row.status) : "not in the spec"]++;
-  const auto holder = study::FileLock::holder(study::study_lock_path(options.directory));
+  const auto holder = study::FileLock::holder(study.folder.lock());
   if (options.json) {
     Json document = json_document("study_status");
-    document["directory"] = study.directory.string();
+    document["directory"] = study.folder.name();
     document["runs"] = study.runs.size();
     document["active"] = holder.has_value();
-    for (const char* status :
-         {"pending", "running", "interrupted", "finished", "early_stopped", "diverged", "failed"}) {
-      document[status] = counts[status];
+    for (const RunStatus status : kEnumValues<RunStatus>) {
+      document[name_of(status)] = counts[name_of(status)];
     }
     document["problems"] = Json::array();
     for (const RunRow& row : rows) {
@@ -80,14 +82,14 @@ void show_status(Session& session, const Options& options) {
     return print_json(session, document);
   }
   session.out << fmt::format("{}  {}\n\n", session.terminal.accent("fathom study status"),
-                             study.directory.string());
+                             study.folder.name());
   for (const auto& [status, count] : counts) {
     session.out << fmt::format("  {:>5}  {}\n", count, status);
   }
   std::vector<RunRow> shown;
   for (const RunRow& row : rows) {
     if (row.status == RunStatus::running) {
-      const study::RunTail tail = study::read_run_tail(study.run_folder(row.id));
+      const train::RunTail tail = train::read_run_tail(study.folder.run(row.id).metrics());
       session.out << fmt::format("  {}  {} x {} seed {}: step {}, loss {:.4f}\n", row.id,
                                  row.layers, row.width, row.seed, tail.step, tail.loss);
     } else if (!row.reason.empty()) {
@@ -99,52 +101,55 @@ void show_status(Session& session, const Options& options) {
                          : std::string("\n  no command is at it\n"));
 }
 
+/// The chosen columns of every row, as they stand in the index.
+std::string columns_table(const Session& session, const std::vector<RunRow>& rows,
+                          const std::vector<std::string>& columns) {
+  std::vector<Table::Column> heads;
+  for (const std::string& column : columns) heads.push_back({column, Align::right});
+  Table table(heads);
+  for (const RunRow& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::string& column : columns) cells.push_back(column_text(row, column));
+    table.add_row(cells);
+  }
+  return table.render(session.terminal);
+}
+
 void list_runs(Session& session, const Options& options) {
-  study::StudyIndex index(options.directory);
-  index.rebuild(study::collect_rows(fs::path(options.directory)));
+  const study::StudyIndex index(study::collect_rows(fs::path(options.directory)));
   const auto rows = index.query(options.where, options.order);
   if (options.json) {
-    session.out << study::export_json(rows);
+    print_json(session, study::export_json(rows));
+  } else if (!options.columns.empty()) {
+    session.out << columns_table(session, rows, split(options.columns, ','));
   } else {
     session.out << rows_table(session, rows);
   }
 }
 
-/// The one run whose id begins so.
-RunRow find_row(const Options& options) {
-  std::vector<RunRow> found;
-  for (const RunRow& row : study::collect_rows(fs::path(options.directory))) {
-    if (row.id.starts_with(options.id)) found.push_back(row);
-  }
-  if (found.size() == 1) return found.front();
-  throw ConfigError(fmt::format("{} runs of {} begin with '{}'; see 'fathom study list {}'",
-                                found.size(), options.directory, options.id, options.directory));
-}
-
 void show_run(Session& session, const Options& options) {
-  const RunRow row = find_row(options);
-  const fs::path folder = fs::path(options.directory) / "runs" / row.id;
-  const std::string spec =
-      fs::exists(folder / "spec.toml") ? read_text_file(folder / "spec.toml") : "";
-  const study::RunTail tail = study::read_run_tail(folder);
+  const RunRow row = study::find_row(options.directory, options.id);
+  const study::StudyRunFolder folder = study::StudyFolder(options.directory).run(row.id);
+  const std::string spec = fs::exists(folder.spec()) ? read_text_file(folder.spec()) : "";
+  const train::RunTail tail = train::read_run_tail(folder.metrics());
   if (options.json) {
     Json document = json_document("study_run_shown");
     document["run"] = row_json(row);
-    document["folder"] = folder.string();
+    document["folder"] = folder.path().string();
     document["step"] = tail.step;
     document["spec"] = spec;
     document["curve"] = Json::array();
-    for (const auto& [step, loss] : study::read_curve(folder, 1, 1000)) {
+    for (const auto& [step, loss] : study::read_curve(folder, 1000)) {
       document["curve"].push_back({step, loss});
     }
     return print_json(session, document);
   }
   session.out << rows_table(session, {row})
-              << fmt::format("\n  {}\n  step {}, training loss {:.4f}\n\n", folder.string(),
+              << fmt::format("\n  {}\n  step {}, training loss {:.4f}\n\n", folder.path().string(),
                              tail.step, tail.loss)
               << "  step  held-out loss\n";
-  for (const auto& [step, loss] : study::read_curve(folder, 1, 20)) {
-    session.out << fmt::format("  {:>4.0f}  {:.4f}\n", step, loss);
+  for (const auto& [step, loss] : study::read_curve(folder, 20)) {
+    session.out << fmt::format("  {:>4}  {:.4f}\n", step, loss);
   }
   session.out << "\n" << spec;
 }
@@ -169,15 +174,16 @@ void add_study_list(CommandTree& tree, CLI::App& parent) {
   CLI::App& command = tree.add(
       parent, "list",
       {"The runs of a study as a table",
-       "Reads the run folders into the index and lists it. Conditions are SQL over the columns "
-       "id, layers, width, heads, params, total_params, tokens, seed, loss, bits_per_byte, "
-       "status, reason, seconds, tokens_per_second, flops, in_spec.",
+       fmt::format("Reads the run folders. Conditions are SQL over the columns {}.",
+                   join(study::column_names(), ", ")),
        {{"study list my-study", "all runs"},
         {"study list my-study --where \"layers=4 and loss<4\" --order loss", "a selection"}}},
       [options](Session& session) { list_runs(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
   command.add_option("--where", options->where, "SQL condition")->type_name("SQL");
   command.add_option("--order", options->order, "Column to sort by")->type_name("SQL");
+  command.add_option("--columns", options->columns, "Show these columns instead")
+      ->type_name("NAME,NAME");
   command.add_flag("--json", options->json, "Print JSON");
 }
 

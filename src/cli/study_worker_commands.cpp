@@ -2,14 +2,10 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include <cstdlib>
-
 #include "cli/stop_signals.h"
 #include "cli/study_commands.h"
-#include "core/error.h"
 #include "study/local_executor.h"
-#include "study/slurm_queue.h"
-#include "study/subprocess.h"
+#include "study/slurm_task.h"
 #include "study/worker.h"
 
 namespace fathom {
@@ -35,19 +31,8 @@ struct TaskArguments {
   std::string directory, file;
 };
 
-/// One task of an array job: the runs of its line, one after another. Before its time is up Slurm
-/// sends SIGUSR1: it checkpoints and asks to be queued again.
 void run_task(Session& session, const TaskArguments& arguments) {
   const StopSignals signals;
-  const char* index = std::getenv("SLURM_ARRAY_TASK_ID");
-  const char* job = std::getenv("SLURM_ARRAY_JOB_ID");
-  if (index == nullptr || job == nullptr) throw ConfigError("study task runs under Slurm only");
-  const study::Study study = study::open_study(arguments.directory);
-  std::vector<const study::PlannedRun*> runs;
-  for (const std::string& id :
-       study::read_task(arguments.file, std::strtoull(index, nullptr, 10))) {
-    if (const study::PlannedRun* run = study.find(id)) runs.push_back(run);
-  }
   study::ExecutorEvents events;
   events.stop = [] { return StopSignals::came(); };
   events.note = [&](const std::string& text) { session.err << text << "\n" << std::flush; };
@@ -56,11 +41,11 @@ void run_task(Session& session, const TaskArguments& arguments) {
                                state.reason)
                 << std::flush;
   };
-  const auto result = study::run_local(study, runs, {1, study::own_program()}, events);
-  if (result.stopped && StopSignals::last() == SIGUSR1) {
-    study::run_program({"scontrol", "requeue", fmt::format("{}_{}", job, index)});
-  }
-  if (result.stopped) throw StoppedError("stopped with checkpoints");
+  study::run_slurm_task({.directory = arguments.directory,
+                         .file = arguments.file,
+                         .program = study::own_program(),
+                         .out_of_time = [] { return StopSignals::last() == SIGUSR1; }},
+                        events);
 }
 
 }  // namespace

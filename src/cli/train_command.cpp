@@ -4,6 +4,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "cli/keys_table.h"
 #include "cli/stop_signals.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -21,7 +22,7 @@ struct Options {
   std::string spec;
   std::vector<std::string> settings;
   std::string out;
-  bool resume = false, json = false;
+  bool resume = false, json = false, keys = false;
   bool coordinate_check = false;
   std::string widths = "64,128,256,512", depths = "2,4,8,16,32";
   std::int64_t coordinate_steps = 10;
@@ -29,31 +30,24 @@ struct Options {
 
 Json to_json(const train::RunRecord& record, const std::filesystem::path& directory) {
   Json document = json_document("train");
-  document["id"] = record.id;
   document["directory"] = directory.string();
-  document["outcome"] = to_string(record.outcome);
-  document["parameters"] = record.parameters;
-  document["steps"] = record.steps;
-  document["tokens"] = record.tokens;
-  document["final_loss"] = number_or_null(record.final_loss);
-  document["best_loss"] = number_or_null(record.best_loss);
-  document["final_bits_per_byte"] = number_or_null(record.final_bits_per_byte);
-  document["seconds"] = record.seconds;
-  document["memory_bytes"] = record.memory_bytes;
+  Json fields = to_json(record);
+  fields.erase("schema");
+  document.update(fields);
   return document;
 }
 
 void print_text(Session& session, const train::RunRecord& record,
                 const std::filesystem::path& directory) {
   session.out << fmt::format("{}  {}  {}\n", session.terminal.accent("fathom train"),
-                             to_string(record.outcome), directory.string());
+                             to_string(record.status), directory.string());
   session.out << fmt::format("  {} parameters, {} steps, {} tokens in {}\n",
                              format_whole(record.parameters), format_whole(record.steps),
                              format_count(static_cast<double>(record.tokens)),
                              format_seconds(record.seconds));
-  if (record.outcome == train::Outcome::diverged) {
+  if (record.status == train::RunStatus::diverged) {
     session.out << "  the loss left all bounds: a smaller learning rate or more warm-up may help\n";
-  } else if (record.outcome != train::Outcome::interrupted) {
+  } else if (record.status != train::RunStatus::interrupted) {
     session.out << fmt::format("  held-out loss {:.4f} nats a token, {:.4f} bits per byte\n",
                                record.final_loss, record.final_bits_per_byte);
   }
@@ -133,6 +127,8 @@ void run_coordinate_check(const Options& options, Session& session) {
 }
 
 void run_train(const Options& options, Session& session) {
+  if (options.keys) return print_keys(session, train::describe_run_spec());
+  if (options.spec.empty()) throw ConfigError("give a spec file; --keys lists what it may hold");
   if (options.coordinate_check) return run_coordinate_check(options, session);
   const train::RunSpec given = train::read_run_spec(options.spec, options.settings);
   const data::TokenSet tokens(given.tokens);
@@ -165,7 +161,7 @@ void run_train(const Options& options, Session& session) {
   } else {
     print_text(session, record, run.directory);
   }
-  if (record.outcome == train::Outcome::interrupted) {
+  if (record.status == train::RunStatus::interrupted) {
     throw StoppedError("stopped with a checkpoint; the same command with --resume goes on");
   }
 }
@@ -178,18 +174,19 @@ void add_train_command(CommandTree& tree) {
       tree.root(), "train",
       {"Train one model from a spec file",
        "Trains the model that a TOML file describes on a prepared corpus (fathom data prepare) and "
-       "leaves spec.toml, metrics.jsonl, a checkpoint and record.json in a run directory. The "
+       "leaves its resolved spec, metrics, a checkpoint and a record in a run directory. The "
        "same spec gives the same bits; a run stopped at any moment goes on with --resume as if it "
        "had not stopped. A diverged run is a result, not an error.",
        {{"train small.toml", "train; the directory is runs/ID"},
         {"train small.toml --set model.layers=12 --set train.learning_rate=3e-4 --out runs/deep",
          "override values of the file"},
         {"train small.toml --resume", "go on after an interruption"},
+        {"train --keys", "what a spec file may hold"},
         {"train small.toml --coord-check",
          "do activations keep their size with width and depth?"}}},
       [options](Session& session) { run_train(*options, session); });
-  command.add_option("SPEC", options->spec, "TOML file with [data], [model] and [train]")
-      ->required();
+  command.add_option("SPEC", options->spec, "TOML file with [data], [model] and [train]");
+  command.add_flag("--keys", options->keys, "List every key of a spec file and what it means");
   command.add_option("--set", options->settings, "Override one value: table.key=value")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -22,13 +22,6 @@ int thread_count(int asked) {
   return asked > 0 ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-data::Split parse_split(const std::string& name) {
-  for (const data::Split split : data::kSplits) {
-    if (data::to_string(split) == name) return split;
-  }
-  throw ConfigError(fmt::format("--split '{}' is not known; train, valid or test", name));
-}
-
 const data::Tokenizer& tokenizer_of(const Weights& weights) {
   if (!weights.tokenizer) {
     throw DataError(fmt::format("no tokenizer for this model: {}", weights.tokenizer_note));
@@ -43,7 +36,7 @@ struct EvalOptions {
 };
 
 void run_eval(Session& session, const EvalOptions& o) {
-  const data::Split split = parse_split(o.split);
+  const data::Split split = parse_enum<data::Split>(o.split, "--split");
   const auto limit = static_cast<std::uint64_t>(parse_whole(o.tokens, "--tokens"));
   const Weights weights = load_weights(o.model);
   const data::TokenSet corpus(o.corpus);
@@ -101,7 +94,7 @@ struct ExportOptions {
 };
 
 void run_export(Session& session, const ExportOptions& o) {
-  const model::HfFormat format = model::parse_hf_format(o.format);
+  const auto format = parse_enum<model::HfFormat>(o.format, "format");
   const Weights weights = load_weights(o.model);
   model::export_hf(weights.spec, weights.parameters, format, o.output);
   if (weights.tokenizer) {
@@ -163,7 +156,7 @@ void add_eval_command(CommandTree& tree) {
   command.add_option("MODEL", o.model, kModelHelp)->required();
   command.add_option("CORPUS", o.corpus, "A folder made by fathom data prepare")->required();
   tree.restrict(command.add_option("--split", o.split, "Which part")->type_name("PART"),
-                {"train", "valid", "test"});
+                list_names<data::Split>());
   command.add_option("--tokens", o.tokens, "At most this many (default 1M)")->type_name("N");
   command.add_option("--threads", o.threads, "Threads (default: all cores)")->type_name("N");
   command.add_flag("--json", o.json, "Print JSON");
@@ -208,7 +201,7 @@ void add_export_command(CommandTree& tree) {
       [options](Session& session) { run_export(session, *options); });
   command.add_option("MODEL", o.model, kModelHelp)->required();
   tree.restrict(command.add_option("--format", o.format, "Layout")->required()->type_name("FORMAT"),
-                model::hf_format_names());
+                list_names<model::HfFormat>());
   command.add_option("-o,--output", o.output, "Folder to write")->required()->type_name("FOLDER");
 }
 

@@ -46,6 +46,22 @@ std::vector<std::string> read_record(std::string_view& text, std::size_t& line,
 
 }  // namespace
 
+std::string csv_line(const std::vector<std::string>& cells) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string& cell = cells[i];
+    if (i > 0) line += ',';
+    if (cell.find_first_of(",\"\r\n") == std::string::npos) {
+      line += cell;
+      continue;
+    }
+    line += '"';
+    for (const char c : cell) line += c == '"' ? "\"\"" : std::string(1, c);
+    line += '"';
+  }
+  return line + "\n";
+}
+
 CsvTable::CsvTable(std::string_view text, std::string origin) : origin_(std::move(origin)) {
   std::size_t line = 1;
   const std::vector<std::string> header = read_record(text, line, origin_);

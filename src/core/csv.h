@@ -1,4 +1,4 @@
-// Reading of comma-separated tables with a header line and optional double quotes (RFC 4180).
+// Comma-separated tables with a header line and double quotes where needed (RFC 4180).
 #pragma once
 
 #include <string>
@@ -25,5 +25,8 @@ class CsvTable {
   std::unordered_map<std::string, std::size_t> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// One line of a table; texts with commas, quotes or line breaks are quoted.
+std::string csv_line(const std::vector<std::string>& cells);
 
 }  // namespace fathom

@@ -26,4 +26,19 @@ nlohmann::json read_json_file(const std::filesystem::path& path) {
   return parse_json(read_text_file(path), path.string());
 }
 
+std::string json_text(const nlohmann::ordered_json& document, int indent) {
+  return document.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+nlohmann::ordered_json number_or_null(std::optional<double> value) {
+  if (value && std::isfinite(*value)) return *value;
+  return nullptr;
+}
+
+nlohmann::ordered_json whole_number(double value) {
+  constexpr double kExact = 0x1p53;
+  if (std::fabs(value) < kExact) return std::llround(value);
+  return value;
+}
+
 }  // namespace fathom

@@ -168,6 +168,12 @@ bool TomlReader::boolean(const std::string& key, bool fallback) {
   return has(key) ? boolean(key) : fallback;
 }
 
+void TomlReader::refuse_word(const std::string& key, const std::string& given,
+                             const std::vector<std::string>& known) const {
+  fail(key, fmt::format("'{}' is not one of {}.{}", given, join(known, ", "),
+                        did_you_mean(given, known)));
+}
+
 std::vector<std::string> TomlReader::list(const std::string& key) {
   state_->asked.insert(key);
   std::vector<std::string> items;

@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_names.h"
+
 namespace fathom {
 
 class TomlReader {
@@ -41,6 +43,13 @@ class TomlReader {
   std::int64_t integer(const std::string& key, std::int64_t fallback);
   std::string text(const std::string& key, const std::string& fallback);
   bool boolean(const std::string& key, bool fallback);
+  /// One of the names of an enum.
+  template <NamedEnum Enum>
+  Enum word(const std::string& key, Enum fallback) {
+    const std::string given = text(key, name_of(fallback));
+    if (const auto found = find_enum<Enum>(given)) return *found;
+    refuse_word(key, given, list_names<Enum>());
+  }
 
   /// A list, or a single value as a list of one; numbers come as text. Empty when absent.
   std::vector<std::string> list(const std::string& key);
@@ -60,6 +69,8 @@ class TomlReader {
   [[noreturn]] void fail(const std::string& key, const std::string& what) const;
 
  private:
+  [[noreturn]] void refuse_word(const std::string& key, const std::string& given,
+                                const std::vector<std::string>& known) const;
   struct State;
   explicit TomlReader(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -21,9 +21,6 @@ constexpr std::size_t kPieceBytes = 1 << 20;
 constexpr std::size_t kLineBytes = 64 << 10;
 constexpr std::size_t kBlockBytes = 16 << 10;
 
-const std::vector<std::string> kKindNames{"auto",  "file",   "titles",   "paragraphs",
-                                          "lines", "blocks", "separator"};
-
 std::string_view without_line_end(std::string_view line) {
   if (line.ends_with('\n')) line.remove_suffix(1);
   if (line.ends_with('\r')) line.remove_suffix(1);
@@ -103,23 +100,6 @@ class LineReader {
 };
 
 }  // namespace
-
-const std::vector<std::string>& document_kind_names() {
-  return kKindNames;
-}
-
-DocumentKind parse_document_kind(const std::string& name) {
-  const auto found = std::ranges::find(kKindNames, name);
-  if (found == kKindNames.end()) {
-    throw ConfigError(fmt::format("document rule '{}' is not known.{} Choose from: {}", name,
-                                  did_you_mean(name, kKindNames), join(kKindNames, ", ")));
-  }
-  return static_cast<DocumentKind>(found - kKindNames.begin());
-}
-
-std::string to_string(DocumentKind kind) {
-  return kKindNames[static_cast<std::size_t>(kind)];
-}
 
 /// Cuts one file into documents and those into pieces.
 class CorpusReader::Document {

@@ -30,15 +30,14 @@ enum class DocumentKind {
   blocks,      // 16 KiB or more, up to the next line end; no end-of-document token
   separator,   // a line equal to a given text ends a document and is dropped
 };
+constexpr auto enum_names(DocumentKind) {
+  return std::array{"auto", "file", "titles", "paragraphs", "lines", "blocks", "separator"};
+}
 
 struct DocumentRule {
   DocumentKind kind = DocumentKind::automatic;
   std::string separator;
 };
-
-const std::vector<std::string>& document_kind_names();
-DocumentKind parse_document_kind(const std::string& name);
-std::string to_string(DocumentKind kind);
 
 struct CorpusSource {
   std::filesystem::path path;  // file, folder or "-"

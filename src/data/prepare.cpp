@@ -168,27 +168,27 @@ class SplitWriters {
   SplitWriters(const fs::path& folder, const Tokenizer& tokenizer)
       : end_of_document_(tokenizer.end_of_document()) {
     for (const Split split : kSplits) {
-      writers_.emplace_back(token_file_path(folder, split), tokenizer.vocabulary(),
-                            tokenizer.hash());
+      writers_[split] = std::make_unique<TokenFileWriter>(token_file_path(folder, split),
+                                                          tokenizer.vocabulary(), tokenizer.hash());
     }
   }
   void add(const Work& work) {
-    TokenFileWriter& writer = writers_[static_cast<std::size_t>(work.split)];
+    TokenFileWriter& writer = *writers_[work.split];
     writer.add(work.ids);
     writer.count_text(work.piece.text.size());
     if (!work.piece.ends_document) return;
     writer.count_document();
     if (work.piece.end_token) writer.add(std::span(&end_of_document_, 1));
   }
-  const TokenFileInfo& info(Split split) const {
-    return writers_[static_cast<std::size_t>(split)].info();
-  }
-  std::array<TokenFileInfo, 3> commit() {
-    return {writers_[0].commit(), writers_[1].commit(), writers_[2].commit()};
+  const TokenFileInfo& info(Split split) const { return writers_[split]->info(); }
+  BySplit<TokenFileInfo> commit() {
+    BySplit<TokenFileInfo> infos;
+    for (const Split split : kSplits) infos[split] = writers_[split]->commit();
+    return infos;
   }
 
  private:
-  std::vector<TokenFileWriter> writers_;
+  BySplit<std::unique_ptr<TokenFileWriter>> writers_;
   TokenId end_of_document_;
 };
 
@@ -220,7 +220,7 @@ void check_request(const PrepareRequest& request) {
   }
   std::error_code error;
   if (fs::is_directory(request.output, error) && !fs::is_empty(request.output, error) &&
-      !fs::exists(request.output / "corpus.json", error)) {
+      !is_token_set(request.output)) {
     bool only_leftovers = true;
     for (const auto& entry : fs::directory_iterator(request.output, error)) {
       only_leftovers &= entry.path().extension() == ".tmp";

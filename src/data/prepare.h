@@ -6,7 +6,6 @@
 // twice reads a copy kept in the output folder meanwhile.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -17,6 +16,7 @@
 #include "data/corpus.h"
 #include "data/split.h"
 #include "data/token_file.h"
+#include "data/token_set.h"
 #include "data/tokenizer_training.h"
 
 namespace fathom::data {
@@ -33,7 +33,7 @@ struct PrepareRequest {
 };
 
 struct PrepareReport {
-  std::array<TokenFileInfo, 3> splits;
+  BySplit<TokenFileInfo> splits;
   Hash128 hash;
   Hash128 tokenizer;
   std::uint64_t vocabulary = 0;

@@ -8,11 +8,6 @@
 
 namespace fathom::data {
 
-std::string to_string(Split split) {
-  constexpr std::array<const char*, 3> kNames{"train", "valid", "test"};
-  return kNames[static_cast<std::size_t>(split)];
-}
-
 void check(const SplitRule& rule) {
   if (!(rule.valid >= 0) || !(rule.test >= 0) || !(rule.valid + rule.test < 1)) {
     throw ConfigError(fmt::format(

@@ -6,16 +6,20 @@
 // document is never in held-out text.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "core/enum_names.h"
+
 namespace fathom::data {
 
 enum class Split { train, valid, test };
+constexpr auto enum_names(Split) {
+  return std::array{"train", "valid", "test"};
+}
+inline constexpr auto kSplits = kEnumValues<Split>;
 
-constexpr std::array<Split, 3> kSplits{Split::train, Split::valid, Split::test};
 constexpr std::size_t kSplitHeadBytes = 4096;
 
 struct SplitRule {
@@ -24,7 +28,6 @@ struct SplitRule {
   std::uint64_t seed = 0;
 };
 
-std::string to_string(Split split);
 /// ConfigError when a share is negative or both reach 1.
 void check(const SplitRule& rule);
 /// `head` is the document's beginning, at least its first 4096 bytes or all of it.

@@ -10,6 +10,7 @@ namespace fathom::data {
 namespace {
 
 constexpr const char* kSchema = "fathom.tokens.v1";
+constexpr const char* kManifest = "corpus.json";
 
 /// A member of an object with the right type, or DataError.
 template <typename Value>
@@ -32,7 +33,7 @@ double bytes_per_token(const TokenFileInfo& info) {
                          : static_cast<double>(info.text_bytes) / static_cast<double>(info.count);
 }
 
-Hash128 token_set_hash(const std::array<TokenFileInfo, 3>& splits, Hash128 tokenizer) {
+Hash128 token_set_hash(const BySplit<TokenFileInfo>& splits, Hash128 tokenizer) {
   Hasher hasher;
   hasher.add_field(kSchema);
   hasher.add_field(tokenizer.hex());
@@ -40,10 +41,15 @@ Hash128 token_set_hash(const std::array<TokenFileInfo, 3>& splits, Hash128 token
   return hasher.value();
 }
 
+bool is_token_set(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder / kManifest, error);
+}
+
 TokenSet::TokenSet(const std::filesystem::path& folder) {
-  const auto manifest = folder / "corpus.json";
+  const auto manifest = folder / kManifest;
   const std::string name = manifest.string();
-  if (!std::filesystem::exists(manifest)) {
+  if (!is_token_set(folder)) {
     throw DataError(
         fmt::format("{}: no prepared corpus here; make one with: fathom data prepare "
                     "CORPUS -o {}",
@@ -79,13 +85,18 @@ TokenSet::TokenSet(const std::filesystem::path& folder) {
                 file->info().tokenizer == tokenizer_->hash() &&
                 file->info().vocabulary == tokenizer_->vocabulary(),
             file->name());
-    files_[static_cast<std::size_t>(split)] = std::move(file);
+    files_[split] = std::move(file);
   }
 }
 
+BySplit<TokenFileInfo> TokenSet::infos() const {
+  BySplit<TokenFileInfo> splits;
+  for (const Split split : kSplits) splits[split] = file(split).info();
+  return splits;
+}
+
 Hash128 TokenSet::hash() const {
-  return token_set_hash({files_[0]->info(), files_[1]->info(), files_[2]->info()},
-                        tokenizer_->hash());
+  return token_set_hash(infos(), tokenizer_->hash());
 }
 
 void TokenSet::verify() const {
@@ -93,8 +104,7 @@ void TokenSet::verify() const {
 }
 
 void write_token_set_manifest(const std::filesystem::path& folder, const TokenSetOrigin& origin,
-                              const std::array<TokenFileInfo, 3>& splits,
-                              const Tokenizer& tokenizer) {
+                              const BySplit<TokenFileInfo>& splits, const Tokenizer& tokenizer) {
   nlohmann::ordered_json document{
       {"schema", kSchema},
       {"hash", token_set_hash(splits, tokenizer.hash()).hex()},
@@ -107,14 +117,14 @@ void write_token_set_manifest(const std::filesystem::path& folder, const TokenSe
         {"vocabulary", tokenizer.vocabulary()},
         {"hash", tokenizer.hash().hex()}}}};
   for (const Split split : kSplits) {
-    const TokenFileInfo& info = splits[static_cast<std::size_t>(split)];
+    const TokenFileInfo& info = splits[split];
     document["splits"][to_string(split)] = {{"tokens", info.count},
                                             {"documents", info.documents},
                                             {"text_bytes", info.text_bytes},
                                             {"hash", info.content.hex()}};
   }
   write_file_atomically(
-      folder / "corpus.json",
+      folder / kManifest,
       document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

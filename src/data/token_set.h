@@ -5,13 +5,13 @@
 // split and an equal tokenizer, whatever the folder or the machine.
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/enum_array.h"
 #include "data/corpus.h"
 #include "data/split.h"
 #include "data/token_file.h"
@@ -26,14 +26,18 @@ struct TokenSetOrigin {
   SplitRule split;
 };
 
+template <class T>
+using BySplit = EnumArray<Split, T>;
+
 class TokenSet {
  public:
   /// DataError when a part is missing, malformed, or of another preparation.
   explicit TokenSet(const std::filesystem::path& folder);
 
-  const TokenFile& file(Split split) const { return *files_[static_cast<std::size_t>(split)]; }
+  const TokenFile& file(Split split) const { return *files_[split]; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const TokenSetOrigin& origin() const { return origin_; }
+  BySplit<TokenFileInfo> infos() const;
   Hash128 hash() const;
   /// Reads all tokens and compares their hashes; DataError when one differs.
   void verify() const;
@@ -41,16 +45,17 @@ class TokenSet {
  private:
   TokenSetOrigin origin_;
   std::unique_ptr<Tokenizer> tokenizer_;
-  std::array<std::unique_ptr<TokenFile>, 3> files_;
+  BySplit<std::unique_ptr<TokenFile>> files_;
 };
 
+/// Whether the folder holds a prepared corpus: its manifest, which is written last, is there.
+bool is_token_set(const std::filesystem::path& folder);
 std::filesystem::path token_file_path(const std::filesystem::path& folder, Split split);
 /// Bytes of text a token stands for on average, end-of-document tokens included; 0 when empty.
 double bytes_per_token(const TokenFileInfo& info);
 /// The hash that names a token set with these parts.
-Hash128 token_set_hash(const std::array<TokenFileInfo, 3>& splits, Hash128 tokenizer);
+Hash128 token_set_hash(const BySplit<TokenFileInfo>& splits, Hash128 tokenizer);
 void write_token_set_manifest(const std::filesystem::path& folder, const TokenSetOrigin& origin,
-                              const std::array<TokenFileInfo, 3>& splits,
-                              const Tokenizer& tokenizer);
+                              const BySplit<TokenFileInfo>& splits, const Tokenizer& tokenizer);
 
 }  // namespace fathom::data

@@ -5,12 +5,16 @@
 #include <memory>
 #include <string>
 
+#include "core/enum_names.h"
 #include "engine/cuda/module.h"
 #include "engine/executor.h"
 
 namespace fathom::engine {
 
 enum class DeviceKind : std::uint8_t { cpu, cuda };
+constexpr auto enum_names(DeviceKind) {
+  return std::array{"cpu", "cuda"};
+}
 
 struct Device {
   DeviceKind kind = DeviceKind::cpu;

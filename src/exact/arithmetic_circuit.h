@@ -15,11 +15,15 @@
 #include <cstddef>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "exact/prime_field.h"
 
 namespace fathom::exact {
 
 enum class Pooling { contiguous, mirror };
+constexpr auto enum_names(Pooling) {
+  return std::array{"contiguous", "mirror"};
+}
 
 struct ConvShape {
   std::size_t positions = 2;  // a power of two

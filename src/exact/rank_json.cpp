@@ -18,13 +18,6 @@ mpz_class whole(const nlohmann::json& value) {
                            : mpz_class(value.get<unsigned long>());
 }
 
-RankStatus parse_status(const std::string& text) {
-  for (const RankStatus status : {RankStatus::exact, RankStatus::generic, RankStatus::at_least}) {
-    if (text == to_string(status)) return status;
-  }
-  throw std::invalid_argument("unknown status " + text);
-}
-
 }  // namespace
 
 void add_setting(nlohmann::ordered_json& target, const RankSetting& s) {
@@ -38,9 +31,7 @@ void add_setting(nlohmann::ordered_json& target, const RankSetting& s) {
   }
   target["positions"] = s.positions;
   target["partition"] = s.partition;
-  if (s.family == Family::conv) {
-    target["pooling"] = s.pooling == Pooling::mirror ? "mirror" : "contiguous";
-  }
+  if (s.family == Family::conv) target["pooling"] = name_of(s.pooling);
   if (s.family != Family::attention) return;
   target["output_position"] = s.output_position;
   target["output_component"] = s.output_component;
@@ -60,7 +51,7 @@ void add_result(nlohmann::ordered_json& target, const RankResult& result) {
   target["error_probability"] = result.error_probability;
   target["seconds"] = result.seconds;
   target["bytes"] = result.bytes;
-  target["method"] = result.method == Method::gram ? "gram" : "direct";
+  target["method"] = name_of(result.method);
   target["split"] = result.split;
   target["blocks"] = nlohmann::ordered_json::array();
   for (const BlockResult& block : result.blocks) {
@@ -76,7 +67,7 @@ RankResult result_from_json(const nlohmann::json& record, const std::string& ori
   try {
     RankResult result;
     result.rank = record.at("rank");
-    result.status = parse_status(record.at("status"));
+    result.status = parse_enum<RankStatus>(record.at("status").get<std::string>(), "status");
     result.rmax = whole(record.at("rmax"));
     result.bound = whole(record.at("bound"));
     result.grid = record.at("grid");
@@ -84,7 +75,7 @@ RankResult result_from_json(const nlohmann::json& record, const std::string& ori
     result.error_probability = record.at("error_probability");
     result.seconds = record.at("seconds");
     result.bytes = record.at("bytes");
-    result.method = record.at("method") == "gram" ? Method::gram : Method::direct;
+    result.method = parse_enum<Method>(record.at("method").get<std::string>(), "method");
     result.split = record.at("split");
     for (const auto& block : record.at("blocks")) {
       result.blocks.push_back({block.at("degree"), block.at("side"), block.at("rank"),

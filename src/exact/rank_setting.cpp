@@ -164,26 +164,6 @@ double recurrent_total_degree(const RecurrentShape& shape) {
 
 }  // namespace
 
-std::string to_string(Family family) {
-  switch (family) {
-    case Family::attention:
-      return "attention";
-    case Family::conv:
-      return "conv";
-    case Family::recurrent:
-      return "recurrent";
-  }
-  throw InternalError("unknown family");
-}
-
-Family parse_family(const std::string& text) {
-  for (const Family family : {Family::attention, Family::conv, Family::recurrent}) {
-    if (text == to_string(family)) return family;
-  }
-  refuse(fmt::format("family '{}' is not known.{} Choose from: attention, conv, recurrent", text,
-                     did_you_mean(text, {"attention", "conv", "recurrent"})));
-}
-
 AttentionShape RankSetting::attention() const {
   return {layers, width, heads, positions, output_position, output_component, causal, residual};
 }
@@ -204,7 +184,7 @@ std::size_t RankSetting::input_dimension() const {
 std::string RankSetting::key() const {
   if (family == Family::conv) {
     return fmt::format("conv r={} M={} N={} p={} pooling={}", width, inputs, positions, partition,
-                       pooling == Pooling::mirror ? "mirror" : "contiguous");
+                       name_of(pooling));
   }
   if (family == Family::recurrent) {
     return fmt::format("recurrent L={} R={} M={} N={} p={}", layers, width, inputs, positions,

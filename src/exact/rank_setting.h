@@ -16,8 +16,9 @@ namespace fathom::exact {
 inline constexpr std::size_t kMaxRankWidth = 4096;
 
 enum class Family { attention, conv, recurrent };
-std::string to_string(Family family);
-Family parse_family(const std::string& text);
+constexpr auto enum_names(Family) {
+  return std::array{"attention", "conv", "recurrent"};
+}
 
 struct RankSetting {
   Family family = Family::attention;

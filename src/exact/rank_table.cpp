@@ -27,9 +27,7 @@ std::string record_key(const RankSetting& setting, const RankOptions& options) {
                                 options.seed, options.primes);
   if (options.max_side != 0) key += fmt::format(" max={}", options.max_side);
   if (!options.split) key += " whole";
-  if (options.method != Method::automatic) {
-    key += options.method == Method::gram ? " gram" : " direct";
-  }
+  if (options.method != Method::automatic) key += fmt::format(" {}", name_of(options.method));
   return key;
 }
 

@@ -247,18 +247,6 @@ class Search {
 
 }  // namespace
 
-std::string to_string(RankStatus status) {
-  switch (status) {
-    case RankStatus::exact:
-      return "exact";
-    case RankStatus::generic:
-      return "generic";
-    case RankStatus::at_least:
-      return "at least";
-  }
-  throw InternalError("unknown status");
-}
-
 double memory_needed(const RankSetting& setting, const std::vector<std::size_t>& sides,
                      std::size_t threads) {
   double matrices = 0;

@@ -23,10 +23,15 @@
 namespace fathom::exact {
 
 enum class RankStatus { exact, generic, at_least };
-std::string to_string(RankStatus status);
+constexpr auto enum_names(RankStatus) {
+  return std::array{"exact", "generic", "at least"};
+}
 
 /// gram: the fast form, bidirectional attention only; direct: the definition itself.
 enum class Method { automatic, gram, direct };
+constexpr auto enum_names(Method) {
+  return std::array{"auto", "gram", "direct"};
+}
 
 struct RankOptions {
   std::uint64_t seed = 1;

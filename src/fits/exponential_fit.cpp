@@ -112,10 +112,6 @@ void compare_with_published(const Places& places, const Eigen::MatrixXd& weight,
 
 }  // namespace
 
-std::string to_string(Reading reading) {
-  return reading == Reading::deeper ? "deeper" : "midpoint";
-}
-
 double ExponentialFit::width_at(double layers) const {
   return std::exp(a + b * layers);
 }

@@ -18,7 +18,9 @@
 namespace fathom::fits {
 
 enum class Reading { deeper, midpoint };
-std::string to_string(Reading reading);
+constexpr auto enum_names(Reading) {
+  return std::array{"deeper", "midpoint"};
+}
 
 struct TransitionPoint {
   double layers = 0;

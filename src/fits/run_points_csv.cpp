@@ -12,6 +12,14 @@
 namespace fathom::fits {
 namespace {
 
+constexpr const char* kId = "id";
+constexpr const char* kLayers = "layers";
+constexpr const char* kWidth = "width";
+constexpr const char* kParams = "params";
+constexpr const char* kTokens = "tokens";
+constexpr const char* kLoss = "loss";
+constexpr const char* kSeed = "seed";
+
 /// The first of the names the table has.
 std::string column_of(const CsvTable& table, std::initializer_list<const char*> names,
                       const std::string& origin) {
@@ -28,23 +36,15 @@ std::string column_of(const CsvTable& table, std::initializer_list<const char*> 
 
 std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
                                       const PointSelection& selection) {
-  const bool folder = std::filesystem::is_directory(path);
-  const std::filesystem::path file = folder ? path / "points.csv" : path;
-  if (folder && !std::filesystem::exists(file)) {
-    throw DataError(
-        fmt::format("{} holds no points.csv; give a study folder with finished runs or "
-                    "a CSV of runs",
-                    path.string()));
-  }
-  const std::string origin = file.string();
-  const CsvTable table(read_text_file(file), origin);
-  const std::string layers = column_of(table, {"layers", "depth"}, origin);
-  const std::string width = column_of(table, {"width"}, origin);
+  const std::string origin = path.string();
+  const CsvTable table(read_text_file(path), origin);
+  const std::string layers = column_of(table, {kLayers, "depth"}, origin);
+  const std::string width = column_of(table, {kWidth}, origin);
   const std::string params = selection.params_column.empty()
-                                 ? column_of(table, {"params", "nonembedding_params"}, origin)
+                                 ? column_of(table, {kParams, "nonembedding_params"}, origin)
                                  : column_of(table, {selection.params_column.c_str()}, origin);
-  const std::string tokens = column_of(table, {"tokens"}, origin);
-  const std::string loss = column_of(table, {"loss"}, origin);
+  const std::string tokens = column_of(table, {kTokens}, origin);
+  const std::string loss = column_of(table, {kLoss}, origin);
   std::vector<RunPoint> points;
   for (std::size_t row = 0; row < table.size(); ++row) {
     const bool wanted =
@@ -59,19 +59,28 @@ std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
                                   column, value));
     };
     RunPoint point;
-    point.id = table.has_column("id") ? table.cell(row, "id") : fmt::format("row {}", row + 2);
+    point.id = table.has_column(kId) ? table.cell(row, kId) : fmt::format("row {}", row + 2);
     point.layers = std::llround(positive(layers));
     point.width = std::llround(positive(width));
     point.params = positive(params);
     point.tokens = positive(tokens);
     point.loss = positive(loss);
-    if (table.has_column("seed")) {
-      point.seed = static_cast<std::uint64_t>(std::llround(std::fabs(table.number(row, "seed"))));
+    if (table.has_column(kSeed)) {
+      point.seed = static_cast<std::uint64_t>(std::llround(std::fabs(table.number(row, kSeed))));
     }
     points.push_back(std::move(point));
   }
   if (points.empty()) throw DataError(fmt::format("{} holds no runs that were asked for", origin));
   return points;
+}
+
+std::string run_points_csv(const std::vector<RunPoint>& points) {
+  std::string text = csv_line({kId, kLayers, kWidth, kParams, kTokens, kLoss, kSeed});
+  for (const RunPoint& p : points) {
+    text += fmt::format("{},{},{},{:.0f},{:.0f},{},{}\n", p.id, p.layers, p.width, p.params,
+                        p.tokens, p.loss, p.seed);
+  }
+  return text;
 }
 
 }  // namespace fathom::fits

@@ -21,10 +21,15 @@ struct RowCondition {
 struct PointSelection {
   std::vector<RowCondition> where;  // all must hold
   std::string params_column;        // "": params or nonembedding_params
+
+  bool takes_all() const { return where.empty() && params_column.empty(); }
 };
 
-/// A CSV file, or a folder with `points.csv` in it. DataError names the row and what is wrong.
+/// DataError names the row and what is wrong.
 std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
                                       const PointSelection& selection = {});
+
+/// The table that read_run_points reads back.
+std::string run_points_csv(const std::vector<RunPoint>& points);
 
 }  // namespace fathom::fits

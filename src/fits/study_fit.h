@@ -62,7 +62,10 @@ struct StudyFit {
   std::optional<JointFit> joint;               // the preferred form
   std::vector<JointFit> forms;                 // every form that was fitted
   std::vector<std::string> warnings;
-  std::vector<std::string> answer;  // laws/study_verdict.h
+  std::vector<std::string> answer;  // fits/study_verdict.h
+
+  /// The runs fix something to plan with.
+  bool has_law() const { return law || joint; }
 };
 
 /// Never throws for a poor design: that is what warnings are for. ConfigError when a run is not a

@@ -205,7 +205,7 @@ std::optional<double> StudyLaw::loss(double layers, double width, double, double
 }
 
 laws::LawPointer load_study_law(const std::filesystem::path& path) {
-  const std::filesystem::path file = std::filesystem::is_directory(path) ? path / "law.json" : path;
+  const std::filesystem::path file = std::filesystem::is_directory(path) ? path / kLawFile : path;
   if (!std::filesystem::exists(file)) {
     throw DataError(fmt::format("there is no law file {}; write one with 'fathom study fit --save'",
                                 file.string()));

@@ -15,6 +15,9 @@
 
 namespace fathom::fits {
 
+/// The name under which a study's folder keeps its law.
+inline constexpr const char* kLawFile = "law.json";
+
 struct StudyLawData {
   std::string source;  // where it came from, for messages
   std::size_t runs = 0;
@@ -49,7 +52,7 @@ class StudyLaw : public laws::Law {
   laws::LawInfo info_;
 };
 
-/// From a law file, or `law.json` in a study's folder.
+/// From a law file, or from the one in a study's folder.
 laws::LawPointer load_study_law(const std::filesystem::path& path);
 
 }  // namespace fathom::fits

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "laws/budget.h"
+#include "laws/levine.h"
 
 namespace fathom::fits {
 namespace {
@@ -43,11 +44,13 @@ std::string law_sentence(const StudyFit& fit) {
   }
   const ExponentialFit& law = *fit.law;
   const double far = std::max(std::fabs(law.a_score), std::fabs(law.b_score));
+  const laws::LevineFit published;
   return fmt::format(
       "The width from which depth L pays is exp({:.3f} ± {:.3f} + ({:.4f} ± {:.4f})·L) from {} "
-      "crossings, {} the published 5.039 + 0.0555·L ({:+.1f} and {:+.1f} standard errors).",
+      "crossings, {} the published {} + {}·L ({:+.1f} and {:+.1f} standard errors).",
       law.a, law.a_error, law.b, law.b_error, law.points.size(),
-      far < 2 ? "in agreement with" : "away from", law.a_score, law.b_score);
+      far < 2 ? "in agreement with" : "away from", published.a, published.b, law.a_score,
+      law.b_score);
 }
 
 std::string joint_sentence(const StudyFit& fit) {

@@ -144,20 +144,6 @@ Transition find_transition(const CurveFamily& curves, std::size_t s, std::size_t
 
 }  // namespace
 
-std::string to_string(TransitionStatus status) {
-  switch (status) {
-    case TransitionStatus::crossing:
-      return "crossing";
-    case TransitionStatus::below_grid:
-      return "below grid";
-    case TransitionStatus::above_grid:
-      return "above grid";
-    case TransitionStatus::unclear:
-      return "unclear";
-  }
-  return "";
-}
-
 std::vector<Transition> find_transitions(const CurveFamily& curves,
                                          const std::vector<CurveFamily::Replicate>& replicates) {
   std::vector<Transition> transitions;

@@ -12,12 +12,15 @@
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "fits/loss_curves.h"
 
 namespace fathom::fits {
 
 enum class TransitionStatus { crossing, below_grid, above_grid, unclear };
-std::string to_string(TransitionStatus status);
+constexpr auto enum_names(TransitionStatus) {
+  return std::array{"crossing", "below grid", "above grid", "unclear"};
+}
 
 struct Transition {
   std::int64_t shallow = 0;

@@ -116,23 +116,10 @@ Json llama_config(const ModelSpec& spec) {
 
 void require(bool holds, HfFormat format, const std::string& what) {
   if (holds) return;
-  throw ConfigError(
-      fmt::format("{} cannot express {}", format == HfFormat::gpt2 ? "hf-gpt2" : "hf-llama", what));
+  throw ConfigError(fmt::format("{} cannot express {}", name_of(format), what));
 }
 
 }  // namespace
-
-std::vector<std::string> hf_format_names() {
-  return {"hf-gpt2", "hf-llama"};
-}
-
-HfFormat parse_hf_format(const std::string& name) {
-  if (name == "hf-gpt2") return HfFormat::gpt2;
-  if (name == "hf-llama") return HfFormat::llama;
-  throw ConfigError(fmt::format("format '{}' is not known.{} Choose from: {}", name,
-                                did_you_mean(name, hf_format_names()),
-                                join(hf_format_names(), ", ")));
-}
 
 void check_expressible(const ModelSpec& spec, HfFormat format) {
   const auto needs = [&](bool holds, const char* what) { require(holds, format, what); };

@@ -19,9 +19,9 @@
 namespace fathom::model {
 
 enum class HfFormat : std::uint8_t { gpt2, llama };
-/// "hf-gpt2" or "hf-llama"; ConfigError otherwise.
-HfFormat parse_hf_format(const std::string& name);
-std::vector<std::string> hf_format_names();
+constexpr auto enum_names(HfFormat) {
+  return std::array{"hf-gpt2", "hf-llama"};
+}
 
 /// Values by Fathom's parameter names (transformer.h), row-major.
 using ParameterValues = std::map<std::string, std::vector<float>>;

@@ -6,17 +6,13 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/spec_keys.h"
 
 namespace fathom::model {
 namespace {
 
 void require(bool rule, const std::string& message) {
   if (!rule) throw ConfigError("model: " + message);
-}
-
-void require_range(const char* key, std::int64_t value, std::int64_t low, std::int64_t high) {
-  require(value >= low && value <= high,
-          fmt::format("{} = {} must lie between {} and {}", key, value, low, high));
 }
 
 void require_positive(const char* key, double value) {
@@ -33,21 +29,11 @@ std::string ModelSpec::sublayers() const {
 }
 
 void validate(const ModelSpec& spec) {
-  require_range("layers", spec.layers, 1, 10000);
-  require_range("width", spec.width, 1, 1 << 17);
-  require_range("heads", spec.heads, 1, 4096);
-  require_range("vocab", spec.vocab, 2, 1 << 24);
-  require_range("context", spec.context, 1, 1 << 20);
-  require_range("window", spec.window, 0, 1 << 20);
-  require_range("embedding_rank", spec.embedding_rank, 0, 1 << 17);
-  require_range("ffn", spec.ffn, 0, 1 << 20);
-  require_range("head_size", spec.head_size, 0, 1 << 12);
-  require_range("base_width", spec.base_width, 1, 1 << 17);
-  require_range("base_layers", spec.base_layers, 1, 10000);
+  KeyChecker limits("model");
+  ModelSpec::visit_keys(spec, limits);
   require(
       spec.head_size != 0 || spec.width % spec.heads == 0,
       fmt::format("heads = {} must divide width = {} (or give head_size)", spec.heads, spec.width));
-  require_range("key_heads", spec.resolved_key_heads(), 1, spec.heads);
   require(spec.heads % spec.resolved_key_heads() == 0,
           fmt::format("key_heads = {} must divide heads = {}", spec.key_heads, spec.heads));
   require(spec.positions != Positions::rotary || spec.resolved_head_size() % 2 == 0,
@@ -56,7 +42,6 @@ void validate(const ModelSpec& spec) {
   require_positive("norm_epsilon", spec.norm_epsilon);
   require_positive("init_std", spec.init_std);
   require_positive("rotary_base", spec.rotary_base);
-  require(spec.depth_alpha >= 0.5 && spec.depth_alpha <= 1, "depth_alpha must lie in [0.5, 1]");
   require(std::all_of(spec.order.begin(), spec.order.end(),
                       [](char c) { return c == 's' || c == 'f'; }),
           "order may hold only s (attention) and f (feed-forward)");

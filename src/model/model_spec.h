@@ -7,29 +7,51 @@
 #include <cstdint>
 #include <string>
 
+#include "core/enum_names.h"
 #include "engine/plan/op.h"
 
 namespace fathom::model {
 
 enum class NormPlace : std::uint8_t { pre, post, none };
+constexpr auto enum_names(NormPlace) {
+  return std::array{"pre", "post", "none"};
+}
+
+/// Names of engine::ActivationKind, and a feed-forward without any.
 enum class FeedForward : std::uint8_t { relu, gelu, gelu_tanh, swiglu, identity };
+constexpr auto enum_names(FeedForward) {
+  return std::array{"relu", "gelu", "gelu_tanh", "swiglu", "identity"};
+}
+
 enum class Positions : std::uint8_t { learned, rotary, none };
+constexpr auto enum_names(Positions) {
+  return std::array{"learned", "rotary", "none"};
+}
+
 enum class Parametrisation : std::uint8_t { standard, mup, completep };
+constexpr auto enum_names(Parametrisation) {
+  return std::array{"standard", "mup", "completep"};
+}
+
 /// Post-norm schemes: how strongly the stream counts against a branch.
 enum class DepthScheme : std::uint8_t { none, admin, deepnorm };
+constexpr auto enum_names(DepthScheme) {
+  return std::array{"none", "admin", "deepnorm"};
+}
 
+/// What each value means stands in visit_keys, once, for readers of the code and of the help.
 struct ModelSpec {
   std::int64_t layers = 2;
   std::int64_t width = 64;
   std::int64_t heads = 2;
-  std::int64_t key_heads = 0;  // 0: as many as heads
-  std::int64_t head_size = 0;  // 0: width / heads
-  std::int64_t ffn = 0;        // 0: 4 D
+  std::int64_t key_heads = 0;
+  std::int64_t head_size = 0;
+  std::int64_t ffn = 0;
   std::int64_t vocab = 256;
   std::int64_t context = 128;
-  std::int64_t embedding_rank = 0;  // 0: full; r: V x r table and r x D projection
-  bool tied = true;                 // the head shares the token table
-  bool biases = true;               // of linear layers
+  std::int64_t embedding_rank = 0;
+  bool tied = true;
+  bool biases = true;
 
   NormPlace norm = NormPlace::pre;
   engine::NormKind norm_kind = engine::NormKind::layer;
@@ -37,11 +59,11 @@ struct ModelSpec {
   bool residual = true;
   bool feed_forward = true;
   FeedForward activation = FeedForward::gelu;
-  std::string order;  // of sublayers, "s" attention and "f" feed-forward; empty: "sf" L times
+  std::string order;
 
   engine::AttentionKind attention = engine::AttentionKind::softmax;
   engine::MaskKind mask = engine::MaskKind::causal;
-  std::int64_t window = 0;  // local attention: keys less than this far away; 0: all
+  std::int64_t window = 0;
   Positions positions = Positions::learned;
   double rotary_base = 10000;
   double dropout = 0;
@@ -49,15 +71,54 @@ struct ModelSpec {
   Parametrisation parametrisation = Parametrisation::standard;
   DepthScheme depth_scheme = DepthScheme::none;
   double init_std = 0.02;
-  std::int64_t base_width = 256;  // where muP and CompleteP multipliers are 1
+  std::int64_t base_width = 256;
   std::int64_t base_layers = 2;
-  double depth_alpha = 1;  // CompleteP: 1; 0.5 is the depth-muP rule
+  double depth_alpha = 1;
 
   std::int64_t resolved_key_heads() const { return key_heads ? key_heads : heads; }
   std::int64_t resolved_head_size() const { return head_size ? head_size : width / heads; }
   std::int64_t resolved_ffn() const { return ffn ? ffn : 4 * width; }
   /// The sublayers in order, e.g. "sfsf".
   std::string sublayers() const;
+
+  /// Every key of a [model] table (core/spec_keys.h). The order is that of the written file, which
+  /// a run's id hashes. So the order stays, and a new key is only_when_set: runs from before it
+  /// keep their ids.
+  template <class Self, class Visitor>
+  static void visit_keys(Self& spec, Visitor& key) {
+    key("layers", spec.layers, "L, blocks of attention and feed-forward", {1, 10000});
+    key("width", spec.width, "D, of the residual stream", {1, 1 << 17});
+    key("heads", spec.heads, "H, heads of the queries", {1, 4096});
+    key("key_heads", spec.key_heads, "heads of keys and values; 0: as many as heads", {0, 4096});
+    key("head_size", spec.head_size, "K; 0: width / heads", {0, 1 << 12});
+    key("ffn", spec.ffn, "F, width of the feed-forward; 0: 4 D", {0, 1 << 20});
+    key("vocab", spec.vocab, "V; in a run spec the tokens decide when it is absent", {2, 1 << 24});
+    key("context", spec.context, "T, tokens of a sequence", {1, 1 << 20});
+    key("embedding_rank", spec.embedding_rank, "r: V x r table and r x D projection; 0: full",
+        {0, 1 << 17});
+    key("tied", spec.tied, "the head shares the token table");
+    key("biases", spec.biases, "linear layers have biases");
+    key("norm", spec.norm, "where norms stand");
+    key("norm_kind", spec.norm_kind, "layer norm or RMS norm");
+    key("norm_epsilon", spec.norm_epsilon, "added to the variance");
+    key("residual", spec.residual, "branches add to the stream");
+    key("feed_forward", spec.feed_forward, "blocks have a feed-forward");
+    key("activation", spec.activation, "of the feed-forward");
+    key("order", spec.order, "of sublayers, s attention and f feed-forward; empty: sf, L times");
+    key("attention", spec.attention, "how scores become weights");
+    key("mask", spec.mask, "which keys a query sees");
+    key("window", spec.window, "keys less than this far away; 0: all", {0, 1 << 20});
+    key("positions", spec.positions, "how a model knows its positions");
+    key("rotary_base", spec.rotary_base, "of the slowest rotary frequency");
+    key("dropout", spec.dropout, "share of a branch's values that a training step drops");
+    key("parametrisation", spec.parametrisation, "how initial values and rates follow the shape");
+    key("depth_scheme", spec.depth_scheme, "of post-norm: how the stream outweighs a branch");
+    key("init_std", spec.init_std, "deviation of initial weights at the base shape");
+    key("base_width", spec.base_width, "where the multipliers of muP and CompleteP are 1",
+        {1, 1 << 17});
+    key("base_layers", spec.base_layers, "likewise for depth", {1, 10000});
+    key("depth_alpha", spec.depth_alpha, "CompleteP: 1; 0.5 is the depth-muP rule", {0.5, 1});
+  }
 };
 
 /// ConfigError, naming the key, when the values do not make a model.

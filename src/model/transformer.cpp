@@ -2,10 +2,28 @@
 
 #include <fmt/format.h>
 
+#include "core/error.h"
+
 namespace fathom::model {
 namespace {
 
 using namespace engine;
+
+ActivationKind activation_kind(FeedForward kind) {
+  switch (kind) {
+    case FeedForward::relu:
+      return ActivationKind::relu;
+    case FeedForward::gelu:
+      return ActivationKind::gelu;
+    case FeedForward::gelu_tanh:
+      return ActivationKind::gelu_tanh;
+    case FeedForward::swiglu:
+      return ActivationKind::swiglu;
+    case FeedForward::identity:
+      break;
+  }
+  throw InternalError("the identity is no activation");
+}
 
 /// Appends the ops of one model in reading order.
 class Builder {
@@ -176,7 +194,7 @@ class Builder {
         linear(name + ".up", x, gated ? 2 * width : width, Role::value_or_up, spec_.biases);
     if (spec_.activation != FeedForward::identity) {
       const TensorId y = plan_.activation(name + " activation", compute_, rows_, width);
-      const auto kind = static_cast<ActivationKind>(spec_.activation);
+      const ActivationKind kind = activation_kind(spec_.activation);
       const TensorId slopes = narrow_ && !gated
                                   ? plan_.activation(name + " slopes", DType::u8, rows_, width)
                                   : TensorId{};
@@ -241,6 +259,16 @@ std::vector<AdamWGroup> adamw_groups(const Transformer& model) {
 std::int64_t Transformer::parameter_count() const {
   std::int64_t count = 0;
   for (const Parameter& parameter : parameters) count += plan.tensor(parameter.id).size();
+  return count;
+}
+
+std::int64_t Transformer::non_embedding_count() const {
+  std::int64_t count = 0;
+  for (const Parameter& parameter : parameters) {
+    const Role role = parameter.role;
+    if (role == Role::token_table || role == Role::position_table || role == Role::head) continue;
+    count += plan.tensor(parameter.id).size();
+  }
   return count;
 }
 

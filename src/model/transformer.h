@@ -22,6 +22,9 @@ struct Parameter {
 };
 
 enum class Precision : std::uint8_t { f32, bf16 };
+constexpr auto enum_names(Precision) {
+  return std::array{"f32", "bf16"};
+}
 enum class Purpose : std::uint8_t {
   training,  // ends in a loss; programs evaluate, train, update
   logits,    // ends in the logits of all rows; program evaluate
@@ -56,6 +59,8 @@ struct Transformer {
 
   std::int64_t rows() const { return options.batch * spec.context; }
   std::int64_t parameter_count() const;
+  /// Without the token table, positions and an untied head.
+  std::int64_t non_embedding_count() const;
 };
 
 /// Validates the spec and builds the finished plan. The result does not move: executors point at

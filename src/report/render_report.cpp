@@ -1,11 +1,8 @@
 #include "report/render_report.h"
 
-#include <fmt/format.h>
-
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_text.h"
-#include "core/text.h"
 
 namespace fathom::embedded {
 extern const std::string_view report_html;
@@ -66,30 +63,17 @@ std::string escape_html(std::string_view text) {
   return safe;
 }
 
-std::string text_field(const nlohmann::json& document, const char* name) {
-  const auto found = document.find(name);
-  return found != document.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-/// The title of a document that is one of ours.
-std::string checked_title(std::string_view json_document, const std::string& origin) {
-  const nlohmann::json document = parse_json(json_document, origin);
-  if (!document.is_object()) {
-    throw DataError(fmt::format("{}: a report document is a JSON object", origin));
-  }
-  const std::string schema = text_field(document, "schema");
-  if (schema != kReportSchema) {
-    throw DataError(fmt::format("{}: schema is '{}', but this program reads '{}'", origin,
-                                printable(schema), kReportSchema));
-  }
-  const std::string title = text_field(document, "title");
+std::string title_of(const nlohmann::ordered_json& document) {
+  const auto found = document.find("title");
+  const bool given = found != document.end() && found->is_string();
+  const std::string title = given ? found->get<std::string>() : "";
   return title.empty() ? "Fathom report" : title;
 }
 
 }  // namespace
 
-std::string render_report(std::string_view json_document, const std::string& origin) {
-  const std::string title = escape_html(checked_title(json_document, origin));
+std::string render_report(const nlohmann::ordered_json& document) {
+  const std::string json = json_text(document, -1);
   const std::string_view page = embedded::report_html;
   const std::size_t title_at = page.find(kTitleMark);
   const std::size_t document_at = page.find(kDocumentMark);
@@ -98,18 +82,17 @@ std::string render_report(std::string_view json_document, const std::string& ori
   }
   const std::size_t title_end = title_at + kTitleMark.size();
   std::string result;
-  result.reserve(page.size() + json_document.size() + json_document.size() / 16);
+  result.reserve(page.size() + json.size() + json.size() / 16);
   result += page.substr(0, title_at);
-  result += title;
+  result += escape_html(title_of(document));
   result += page.substr(title_end, document_at - title_end);
-  result += escape_for_script(json_document);
+  result += escape_for_script(json);
   result += page.substr(document_at + kDocumentMark.size());
   return result;
 }
 
-void write_report(const std::filesystem::path& path, std::string_view json_document,
-                  const std::string& origin) {
-  write_file_atomically(path, render_report(json_document, origin));
+void write_report(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
+  write_file_atomically(path, render_report(document));
 }
 
 }  // namespace fathom::report

@@ -96,19 +96,6 @@ std::string nanogpt(const Shape& shape) {
 
 }  // namespace
 
-std::vector<std::string> config_format_names() {
-  return {"hf-gpt2", "hf-llama", "megatron", "nanogpt"};
-}
-
-ConfigFormat parse_config_format(const std::string& name) {
-  if (name == "hf-gpt2") return ConfigFormat::hf_gpt2;
-  if (name == "hf-llama") return ConfigFormat::hf_llama;
-  if (name == "megatron") return ConfigFormat::megatron;
-  if (name == "nanogpt") return ConfigFormat::nanogpt;
-  throw ConfigError(
-      fmt::format("--emit '{}' is not known.{}", name, did_you_mean(name, config_format_names())));
-}
-
 bool wants_gated(ConfigFormat format) {
   return format == ConfigFormat::hf_llama || format == ConfigFormat::megatron;
 }

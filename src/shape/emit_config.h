@@ -2,15 +2,15 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "shape/shape.h"
 
 namespace fathom {
 
 enum class ConfigFormat { hf_gpt2, hf_llama, megatron, nanogpt };
-ConfigFormat parse_config_format(const std::string& name);
-std::vector<std::string> config_format_names();
+constexpr auto enum_names(ConfigFormat) {
+  return std::array{"hf-gpt2", "hf-llama", "megatron", "nanogpt"};
+}
 
 /// Whether the format describes gated feed-forwards without biases (LLaMA) or plain ones (GPT-2).
 bool wants_gated(ConfigFormat format);

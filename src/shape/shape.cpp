@@ -20,24 +20,11 @@ extern const std::string_view conventions_toml;
 
 namespace {
 
-template <class Enum>
-Enum choose(TomlReader& table, const std::string& key, const std::string& fallback,
-            const std::map<std::string, Enum>& names) {
-  const std::string value = table.text(key, fallback);
-  const auto found = names.find(value);
-  if (found == names.end()) table.fail(key, fmt::format("has the unknown value '{}'", value));
-  return found->second;
-}
-
 Conventions read_conventions(const std::string& name, TomlReader table) {
   Conventions c;
   c.name = name;
   c.assumed = name.starts_with("assumed");
-  c.norm = choose<Norm>(table, "norm", "rms",
-                        {{"nonparametric", Norm::nonparametric},
-                         {"layer", Norm::layer},
-                         {"layer-no-bias", Norm::layer_no_bias},
-                         {"rms", Norm::rms}});
+  c.norm = table.word("norm", Norm::rms);
   c.norms_per_layer = table.integer("norms_per_layer", 2);
   c.final_norm = table.boolean("final_norm", true);
   c.embedding_norm = table.boolean("embedding_norm", false);
@@ -45,15 +32,8 @@ Conventions read_conventions(const std::string& name, TomlReader table) {
   c.out_bias = table.boolean("out_bias", false);
   c.ffn_bias = table.boolean("ffn_bias", false);
   c.head_bias = table.boolean("head_bias", false);
-  c.qk_norm = choose<QkNorm>(
-      table, "qk_norm", "none",
-      {{"none", QkNorm::none}, {"per-head", QkNorm::per_head}, {"full", QkNorm::full}});
-  c.positions = choose<Positions>(table, "positions", "rotary",
-                                  {{"none", Positions::none},
-                                   {"rotary", Positions::rotary},
-                                   {"alibi", Positions::alibi},
-                                   {"relative", Positions::relative},
-                                   {"learned", Positions::learned}});
+  c.qk_norm = table.word("qk_norm", QkNorm::none);
+  c.positions = table.word("positions", Positions::rotary);
   c.position_offset = table.integer("position_offset", 0);
   table.finish();
   return c;

@@ -7,11 +7,22 @@
 #include <cstdint>
 #include <string>
 
+#include "core/enum_names.h"
+
 namespace fathom {
 
 enum class Norm { nonparametric, layer, layer_no_bias, rms };
+constexpr auto enum_names(Norm) {
+  return std::array{"nonparametric", "layer", "layer-no-bias", "rms"};
+}
 enum class Positions { none, rotary, alibi, relative, learned };
+constexpr auto enum_names(Positions) {
+  return std::array{"none", "rotary", "alibi", "relative", "learned"};
+}
 enum class QkNorm { none, per_head, full };
+constexpr auto enum_names(QkNorm) {
+  return std::array{"none", "per-head", "full"};
+}
 
 /// What a family of models carries beside its matrices.
 struct Conventions {

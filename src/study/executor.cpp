@@ -1,7 +1,8 @@
 #include "study/executor.h"
 
 #include <algorithm>
-#include <chrono>
+
+#include "core/counts.h"
 
 namespace fathom::study {
 namespace {
@@ -11,7 +12,7 @@ std::int64_t now_ns() {
 }
 
 double share(const PlannedRun& run, std::int64_t step) {
-  return static_cast<double>(step) / static_cast<double>(run.spec.schedule.steps);
+  return as_double(step) / as_double(run.spec.schedule.steps);
 }
 
 }  // namespace
@@ -21,7 +22,7 @@ StudyPace::StudyPace(const std::vector<const PlannedRun*>& runs) : started_ns_(n
 }
 
 double StudyPace::elapsed() const {
-  return static_cast<double>(now_ns() - started_ns_) * 1e-9;
+  return as_double(now_ns() - started_ns_) * 1e-9;
 }
 
 void StudyPace::begin(const PlannedRun& run, std::int64_t first_step) {
@@ -51,6 +52,60 @@ void StudyPace::fill(Snapshot& snapshot) const {
   if (done > 0 && snapshot.elapsed_seconds > kEnoughSeconds) {
     snapshot.left_seconds = std::max(0.0, left) * snapshot.elapsed_seconds / done;
   }
+}
+
+RunningModel Watched::look(const StudyFolder& folder) const {
+  RunningModel model{.run = run, .tail = train::read_run_tail(folder.run(run->id).metrics())};
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - since;
+  const std::int64_t steps = model.tail.step - first_step;
+  if (steps > 0 && time.count() > 0) {
+    model.tokens_per_second = as_double(steps * run->spec.tokens_per_step()) / time.count();
+  }
+  return model;
+}
+
+Tally::Tally(const Study& study, const std::vector<const PlannedRun*>& runs,
+             const ExecutorEvents& events)
+    : study_(study), events_(events), total_(runs.size()), ledger_(study), pace_(runs) {
+  for (const PlannedRun* run : runs) {
+    if (is_done(read_run_state(study.folder.run(run->id)).status)) {
+      ++result_.done;
+      pace_.begin(*run, run->spec.schedule.steps);
+      pace_.finish(*run);
+    } else {
+      open_.push_back(run);
+    }
+  }
+  if (events_.begun) events_.begun(total_, result_.done);
+}
+
+Watched Tally::begin(const PlannedRun& run) {
+  const std::int64_t step = train::read_run_tail(study_.folder.run(run.id).metrics()).step;
+  pace_.begin(run, step);
+  return {&run, step, std::chrono::steady_clock::now()};
+}
+
+void Tally::end(const PlannedRun& run, const RunState& state) {
+  ++(is_done(state.status) ? result_.done : result_.failed);
+  pace_.finish(run);
+  ledger_.update(run, state);
+  if (events_.ended) events_.ended(run, state);
+}
+
+void Tally::tick(std::vector<RunningModel> running, const std::string& note) const {
+  if (!events_.tick) return;
+  Snapshot snapshot;
+  snapshot.total = total_;
+  snapshot.done = result_.done;
+  snapshot.failed = result_.failed;
+  snapshot.running = std::move(running);
+  snapshot.note = note;
+  pace_.fill(snapshot);
+  events_.tick(snapshot);
+}
+
+void Tally::note(const std::string& text) const {
+  if (events_.note) events_.note(text);
 }
 
 }  // namespace fathom::study

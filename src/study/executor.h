@@ -1,18 +1,22 @@
-// What executors share: the runs to do, what they tell while at it, and how they are stopped.
+// What executors share: the runs to do, what they tell while at it, how they are stopped, and the
+// books they keep.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "study/ledger.h"
 #include "study/run_state.h"
-#include "study/study_folder.h"
+#include "study/study.h"
+#include "train/metrics_file.h"
 
 namespace fathom::study {
 
 struct RunningModel {
   const PlannedRun* run = nullptr;
-  RunTail tail;
+  train::RunTail tail;
   double tokens_per_second = 0;  // 0: not known yet
 };
 
@@ -26,6 +30,7 @@ struct Snapshot {
 };
 
 struct ExecutorEvents {
+  std::function<void(std::size_t runs, std::size_t done_before)> begun;
   std::function<void(const Snapshot&)> tick;  // a few times a second
   /// A run was done or failed; not called for runs that were done before.
   std::function<void(const PlannedRun&, const RunState&)> ended;
@@ -54,6 +59,45 @@ class StudyPace {
   double done_flops_ = 0;
   std::int64_t started_ns_;
   std::vector<std::pair<const PlannedRun*, std::int64_t>> first_steps_;
+};
+
+/// A run at which somebody is, since when and from which step on.
+struct Watched {
+  const PlannedRun* run = nullptr;
+  std::int64_t first_step = 0;
+  std::chrono::steady_clock::time_point since;
+
+  RunningModel look(const StudyFolder& folder) const;
+};
+
+/// The books of one call: counts, pace, the ledger, and who is told.
+class Tally {
+ public:
+  /// Counts what is done already; `open()` is the rest, in order.
+  Tally(const Study& study, const std::vector<const PlannedRun*>& runs,
+        const ExecutorEvents& events);
+
+  const std::vector<const PlannedRun*>& open() const { return open_; }
+  std::size_t left() const { return total_ - result_.done - result_.failed; }
+  const ExecutorResult& result() const { return result_; }
+
+  /// Somebody begins with the run, or goes on with it.
+  Watched begin(const PlannedRun& run);
+  /// The run is done, or failed for good.
+  void end(const PlannedRun& run, const RunState& state);
+  void tick(std::vector<RunningModel> running, const std::string& note = "") const;
+  void note(const std::string& text) const;
+  bool stop_asked() const { return events_.stop && events_.stop(); }
+  void stopped() { result_.stopped = true; }
+
+ private:
+  const Study& study_;
+  const ExecutorEvents& events_;
+  std::size_t total_;
+  Ledger ledger_;
+  StudyPace pace_;
+  ExecutorResult result_;
+  std::vector<const PlannedRun*> open_;
 };
 
 }  // namespace fathom::study

@@ -2,83 +2,30 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 
+#include "core/counts.h"
 #include "core/error.h"
-#include "core/text.h"
 #include "core/units.h"
 #include "shape/shape.h"
 
 namespace fathom::study {
 namespace {
 
-const std::vector<std::string> kKinds{"list", "ladder", "star"};
-
-std::vector<std::int64_t> wholes(TomlReader& table, const char* key, bool required = true) {
-  std::vector<std::int64_t> values;
-  for (const std::string& item : table.list(key)) values.push_back(parse_whole(item, key));
-  if (values.empty() && required) table.fail(key, "is missing or empty; a list is needed");
-  return values;
-}
-
 class GridBuilder {
  public:
-  GridBuilder(TomlReader& table) : table_(table), head_size_(table.integer("head_size", 0)) {
-    if (head_size_ < 0 || head_size_ > 4096) table.fail("head_size", "must lie between 1 and 4096");
-  }
+  GridBuilder(const TomlReader& table, const GridRules& rules) : table_(table), rules_(rules) {}
 
-  void add(std::int64_t layers, std::int64_t width) {
-    const std::int64_t head = head_size_ > 0 ? head_size_ : usual_head_size(width);
-    if (layers < 1 || width < 1 || width % head != 0) {
-      throw ConfigError(fmt::format("grid: {} layers x {} wide is no multiple of the head size {}",
-                                    layers, width, head));
+  void build() {
+    switch (rules_.kind) {
+      case GridKind::list:
+        return add_list();
+      case GridKind::ladder:
+        return add_ladder();
+      case GridKind::star:
+        return add_star();
     }
-    shapes_.insert({layers, width, width / head});
-  }
-
-  void add_list() {
-    const auto shapes = table_.list("shapes");
-    if (shapes.empty()) table_.fail("shapes", "is missing or empty; e.g. [\"2x64\", \"6x128\"]");
-    for (const std::string& text : shapes) {
-      const ShapeRequest shape = parse_depth_by_width(text);
-      add(shape.layers, shape.width);
-    }
-  }
-
-  void add_ladder() {
-    const double tolerance = table_.number("tolerance", 0.15);
-    const std::int64_t least = table_.integer("min_width", 0);
-    const std::int64_t most = table_.integer("max_width", std::int64_t{1} << 17);
-    const auto sizes = table_.list("sizes");
-    if (sizes.empty()) table_.fail("sizes", "is missing or empty; e.g. [\"200K\", \"1M\"]");
-    const auto depths = wholes(table_, "depths");
-    const std::int64_t step = head_size_ > 0 ? head_size_ : 32;
-    for (const std::string& size : sizes) {
-      const double parameters = parse_count(size, "sizes");
-      for (const std::int64_t layers : depths) {
-        const double block = 12.0 * static_cast<double>(layers);
-        const double ideal = std::sqrt(parameters / block);
-        const auto width =
-            std::max<std::int64_t>(step, step * std::llround(ideal / static_cast<double>(step)));
-        const double got = block * static_cast<double>(width) * static_cast<double>(width);
-        const bool near = std::fabs(std::log(got / parameters)) <= std::log1p(tolerance);
-        if (near && width >= least && width <= most) {
-          add(layers, width);
-        } else {
-          left_out_.push_back(fmt::format("{} layers at {} (nearest width {})", layers,
-                                          format_count(parameters), width));
-        }
-      }
-    }
-  }
-
-  void add_star() {
-    const ShapeRequest centre = parse_depth_by_width(table_.text("centre"));
-    add(centre.layers, centre.width);
-    for (const std::int64_t layers : wholes(table_, "depths", false)) add(layers, centre.width);
-    for (const std::int64_t width : wholes(table_, "widths", false)) add(centre.layers, width);
   }
 
   Grid result() const {
@@ -89,28 +36,80 @@ class GridBuilder {
   }
 
  private:
-  TomlReader& table_;
-  std::int64_t head_size_;
+  void add(std::int64_t layers, std::int64_t width) {
+    const std::int64_t head = rules_.head_size > 0 ? rules_.head_size : usual_head_size(width);
+    if (layers < 1 || width < 1 || width % head != 0) {
+      throw ConfigError(fmt::format("grid: {} layers x {} wide is no multiple of the head size {}",
+                                    layers, width, head));
+    }
+    shapes_.insert({layers, width, width / head});
+  }
+
+  void add_list() {
+    require("shapes", rules_.shapes, "e.g. [\"2x64\", \"6x128\"]");
+    for (const std::string& text : rules_.shapes) {
+      const ShapeRequest shape = parse_depth_by_width(text);
+      add(shape.layers, shape.width);
+    }
+  }
+
+  void add_ladder() {
+    require("sizes", rules_.sizes, "e.g. [\"200K\", \"1M\"]");
+    require("depths", rules_.depths, "e.g. [2, 6]");
+    for (const double parameters : rules_.sizes) {
+      for (const std::int64_t layers : rules_.depths) add_rung(layers, parameters);
+    }
+  }
+
+  /// The width whose size is nearest to N at this depth, in whole heads.
+  void add_rung(std::int64_t layers, double parameters) {
+    constexpr std::int64_t kUsualStep = 32;
+    const std::int64_t step = rules_.head_size > 0 ? rules_.head_size : kUsualStep;
+    const double ideal = std::sqrt(parameters / GridShape{layers, 1, 1}.nominal_size());
+    const std::int64_t heads = std::max<std::int64_t>(1, std::llround(ideal / as_double(step)));
+    const GridShape shape{layers, step * heads, heads};
+    const double miss = std::fabs(std::log(shape.nominal_size() / parameters));
+    const bool near = miss <= std::log1p(rules_.tolerance);
+    if (near && shape.width >= rules_.min_width && shape.width <= rules_.max_width) {
+      add(layers, shape.width);
+    } else {
+      left_out_.push_back(fmt::format("{} layers at {} (nearest width {})", layers,
+                                      format_count(parameters), shape.width));
+    }
+  }
+
+  void add_star() {
+    if (rules_.centre.empty()) table_.fail("centre", "is missing; e.g. \"6x128\"");
+    const ShapeRequest centre = parse_depth_by_width(rules_.centre);
+    add(centre.layers, centre.width);
+    for (const std::int64_t layers : rules_.depths) add(layers, centre.width);
+    for (const std::int64_t width : rules_.widths) add(centre.layers, width);
+  }
+
+  template <class List>
+  void require(const char* key, const List& list, const char* example) const {
+    if (list.empty()) table_.fail(key, fmt::format("is missing or empty; {}", example));
+  }
+
+  const TomlReader& table_;
+  const GridRules& rules_;
   std::set<GridShape> shapes_;
   std::vector<std::string> left_out_;
 };
 
 }  // namespace
 
+double GridShape::nominal_size() const {
+  return 12 * as_double(layers) * as_double(width) * as_double(width);
+}
+
 Grid read_grid(TomlReader& table) {
-  GridBuilder builder(table);
-  const std::string kind = table.text("kind");
-  if (kind == "list") {
-    builder.add_list();
-  } else if (kind == "ladder") {
-    builder.add_ladder();
-  } else if (kind == "star") {
-    builder.add_star();
-  } else {
-    table.fail("kind", fmt::format("'{}' is not one of {}.{}", kind, join(kKinds, ", "),
-                                   did_you_mean(kind, kKinds)));
-  }
+  table.text("kind");  // must be there
+  GridRules rules;
+  read_keys(table, rules);
   table.finish();
+  GridBuilder builder(table, rules);
+  builder.build();
   return builder.result();
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "shape/flops.h"
 #include "shape/memory.h"
@@ -20,8 +21,8 @@ Norm norm_of(const model::ModelSpec& model) {
 }
 
 std::int64_t steps_for(double tokens, const train::RunSpec& spec) {
-  const auto step = static_cast<double>(spec.tokens_per_step());
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(tokens / step)));
+  const double steps = std::ceil(tokens / as_double(spec.tokens_per_step()));
+  return std::max<std::int64_t>(1, std::llround(steps));
 }
 
 /// The first step of a WSD schedule whose factor is below 1.
@@ -52,7 +53,7 @@ void link_stems(std::vector<PlannedRun*>& chain) {
 
 std::int64_t expected_vocabulary(const CorpusChoice& corpus) {
   if (corpus.tokenizer.kind == "bpe") {
-    return static_cast<std::int64_t>(corpus.tokenizer.vocabulary);
+    return as_signed(corpus.tokenizer.vocabulary);
   }
   return corpus.tokenizer.kind == "bytes" ? 257 : 128;  // chars: a guess until the text is read
 }
@@ -84,17 +85,10 @@ class Planner {
  private:
   void add_shape(const GridShape& grid_shape) {
     const train::RunSpec probe = run_spec(grid_shape, 1000, 1);
-    const double size =
-        static_cast<double>(count_parameters(shape_of(probe.model)).non_embedding());
+    const std::int64_t size = count_parameters(shape_of(probe.model)).non_embedding();
     std::vector<double> budgets = spec_.budget.tokens;
-    if (budgets.empty()) budgets = {spec_.budget.tokens_per_parameter * size};
-    std::vector<std::uint64_t> seeds = spec_.seeds.all;
-    const double nominal = 12.0 * static_cast<double>(grid_shape.layers) *
-                           static_cast<double>(grid_shape.width * grid_shape.width);
-    if (nominal >= spec_.seeds.extra_from && nominal <= spec_.seeds.extra_to) {
-      seeds.insert(seeds.end(), spec_.seeds.extra.begin(), spec_.seeds.extra.end());
-    }
-    for (const std::uint64_t seed : seeds) {
+    if (budgets.empty()) budgets = {spec_.budget.tokens_per_parameter * as_double(size)};
+    for (const std::uint64_t seed : spec_.seeds.of_size(grid_shape.nominal_size())) {
       for (const double budget : budgets) {
         add(run_spec(grid_shape, steps_for(budget, probe), seed));
       }
@@ -110,11 +104,11 @@ class Planner {
   void add(train::RunSpec run) {
     const Shape shape = shape_of(run.model);
     PlannedRun planned;
-    planned.parameters = static_cast<double>(count_parameters(shape).non_embedding());
-    planned.total_parameters = static_cast<double>(count_parameters(shape).total());
-    planned.tokens = static_cast<double>(run.total_tokens());
-    planned.flops = count_flops(shape).train_per_token * planned.tokens;
-    const auto rows = static_cast<double>(run.batch * run.model.context);
+    planned.parameters = count_parameters(shape).non_embedding();
+    planned.total_parameters = count_parameters(shape).total();
+    planned.tokens = run.total_tokens();
+    planned.flops = count_flops(shape).train_per_token * as_double(planned.tokens);
+    const double rows = as_double(run.batch * run.model.context);
     planned.memory_bytes = count_training_memory(shape, rows).total();
     if (tokens_) planned.id = train::run_id(run, tokens_->hash);
     planned.spec = std::move(run);
@@ -128,6 +122,10 @@ class Planner {
 };
 
 }  // namespace
+
+double PlannedRun::fresh_share() const {
+  return 1 - as_double(shared_steps) / as_double(spec.schedule.steps);
+}
 
 std::string PlannedRun::label() const {
   return fmt::format("{}x{} seed {}", spec.model.layers, spec.model.width, spec.seed);
@@ -152,10 +150,8 @@ Shape shape_of(const model::ModelSpec& model) {
   c.final_norm = model.norm == model::NormPlace::pre;
   c.qkv_bias = c.out_bias = model.biases;
   c.ffn_bias = model.biases && model.feed_forward;
-  c.positions = model.positions == model::Positions::learned
-                    ? fathom::Positions::learned
-                    : (model.positions == model::Positions::rotary ? fathom::Positions::rotary
-                                                                   : fathom::Positions::none);
+  // Shapes know more kinds of positions; those that models have bear the same names.
+  c.positions = find_enum<fathom::Positions>(name_of(model.positions)).value();
   return shape;
 }
 

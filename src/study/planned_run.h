@@ -20,15 +20,17 @@ namespace fathom::study {
 struct PlannedRun {
   std::string id;  // empty while the tokens are not prepared
   train::RunSpec spec;
-  double parameters = 0;        // non-embedding, N
-  double total_parameters = 0;  // with embeddings
-  double tokens = 0;
+  std::int64_t parameters = 0;        // non-embedding, N
+  std::int64_t total_parameters = 0;  // with embeddings
+  std::int64_t tokens = 0;
   double flops = 0;            // of training, causal attention counted once
   double memory_bytes = 0;     // estimate: state, activations, logits
   std::int64_t stem_step = 0;  // > 0: keep a checkpoint here for a longer run
   std::string stem_from;       // id of the run whose stem this one may start from
   std::int64_t shared_steps = 0;
 
+  /// The part of the steps that no shorter run has done before.
+  double fresh_share() const;
   std::string label() const;  // "6x128 seed 1"
 };
 

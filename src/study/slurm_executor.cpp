@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <thread>
 
 #include "core/error.h"
@@ -24,9 +26,7 @@ struct Tracked {
   const PlannedRun* run = nullptr;
   bool ended = false;
   int submissions = 0;
-  bool seen_running = false;
-  std::int64_t first_step = 0;
-  Clock::time_point since;
+  std::optional<Watched> watched;  // since a worker was first seen
 };
 
 /// When a task that claims to run last showed a sign of life.
@@ -41,29 +41,18 @@ class SlurmExecutor {
                 const SlurmOptions& options, const ExecutorEvents& events)
       : study_(study),
         options_(options),
-        events_(events),
-        queue_(study.directory, options),
-        pace_(runs) {
-    for (const PlannedRun* run : runs) {
-      Tracked tracked;
-      tracked.run = run;
-      if (is_done(read_run_state(study.run_folder(run->id)).status)) {
-        tracked.ended = true;
-        ++result_.done;
-        pace_.begin(*run, run->spec.schedule.steps);
-        pace_.finish(*run);
-      } else {
-        prepare_run_folder(study, *run);
-        clear_failure(study.run_folder(run->id));
-      }
-      order_.push_back(run->id);
-      tracked_[run->id] = tracked;
+        queue_(study.folder, options),
+        tally_(study, runs, events) {
+    for (const PlannedRun* run : tally_.open()) {
+      prepare_run_folder(study, *run);
+      clear_failure(study.folder.run(run->id));
+      tracked_.push_back({.run = run, .watched = {}});
     }
   }
 
   ExecutorResult go() {
-    while (open_runs() > 0) {
-      if (events_.stop && events_.stop()) return stop();
+    while (tally_.left() > 0) {
+      if (tally_.stop_asked()) return stop();
       const auto tasks = queue_.tasks();
       if (!tasks) {
         tell_once("the Slurm controller does not answer (" + queue_.error() + "); waiting");
@@ -74,16 +63,13 @@ class SlurmExecutor {
       look(tasks);
       wait();
     }
-    return result_;
+    return tally_.result();
   }
 
  private:
-  std::size_t open_runs() const { return order_.size() - result_.done - result_.failed; }
-
   void tell_once(const std::string& text) {
-    if (told_ == text) return;
+    if (told_ != text) tally_.note(text);
     told_ = text;
-    if (events_.note) events_.note(text);
   }
 
   /// Held tasks never start again by themselves; those with a begin time wait for nothing.
@@ -102,18 +88,19 @@ class SlurmExecutor {
   void look(const std::optional<std::vector<SlurmTask>>& tasks) {
     std::set<std::string> covered;
     if (tasks) covered = covered_runs(*tasks);
-    std::vector<const PlannedRun*> missing;
+    std::vector<Tracked*> missing;
     running_.clear();
-    for (const std::string& id : order_) {
-      Tracked& tracked = tracked_[id];
+    for (Tracked& tracked : tracked_) {
       if (tracked.ended) continue;
-      const RunState state = read_run_state(study_.run_folder(id));
+      const std::string& id = tracked.run->id;
+      const RunState state = read_run_state(study_.folder.run(id));
       if (is_done(state.status) || (state.status == RunStatus::failed && !covered.contains(id))) {
         end(tracked, state);
       } else if (state.status == RunStatus::running) {
-        note_running(tracked);
+        if (!tracked.watched) tracked.watched = tally_.begin(*tracked.run);
+        running_.push_back(tracked.watched->look(study_.folder));
       } else if (tasks && !covered.contains(id)) {
-        missing.push_back(tracked.run);
+        missing.push_back(&tracked);
       }
     }
     if (!missing.empty()) submit(missing);
@@ -138,70 +125,44 @@ class SlurmExecutor {
   bool stalled(const SlurmTask& task) {
     std::int64_t steps = 0;
     for (const std::string& id : queue_.runs_of(task)) {
-      const auto folder = study_.run_folder(id);
-      if (FileLock::holder(claim_path(folder))) steps = -1;  // a worker lives
+      const StudyRunFolder folder = study_.folder.run(id);
+      if (FileLock::holder(folder.claim())) steps = -1;  // a worker lives
       if (steps < 0) break;
-      steps += read_run_tail(folder).step;
+      steps += train::read_run_tail(folder.metrics()).step;
     }
     Pulse& pulse = pulses_[task.id];
     if (steps < 0 || steps != pulse.steps) pulse = {steps, Clock::now()};
     return std::chrono::duration<double>(Clock::now() - pulse.at).count() > options_.stall_seconds;
   }
 
-  void note_running(Tracked& tracked) {
-    RunningModel model;
-    model.run = tracked.run;
-    model.tail = read_run_tail(study_.run_folder(tracked.run->id));
-    if (!tracked.seen_running) {
-      tracked.seen_running = true;
-      tracked.first_step = model.tail.step;
-      tracked.since = Clock::now();
-      pace_.begin(*tracked.run, model.tail.step);
-    }
-    const double seconds = std::chrono::duration<double>(Clock::now() - tracked.since).count();
-    const std::int64_t steps = model.tail.step - tracked.first_step;
-    if (steps > 0 && seconds > 0) {
-      model.tokens_per_second =
-          static_cast<double>(steps * tracked.run->spec.tokens_per_step()) / seconds;
-    }
-    running_.push_back(model);
-  }
-
   void end(Tracked& tracked, const RunState& state) {
     tracked.ended = true;
-    ++(is_done(state.status) ? result_.done : result_.failed);
-    pace_.finish(*tracked.run);
-    if (events_.ended) events_.ended(*tracked.run, state);
+    tally_.end(*tracked.run, state);
   }
 
-  void submit(const std::vector<const PlannedRun*>& missing) {
+  void submit(const std::vector<Tracked*>& missing) {
     std::vector<const PlannedRun*> wanted;
-    for (const PlannedRun* run : missing) {
-      Tracked& tracked = tracked_[run->id];
-      if (tracked.submissions == kSubmissions) {
-        write_failure(study_.run_folder(run->id),
-                      fmt::format("its Slurm task was lost {} times; see {}", kSubmissions,
-                                  (study_.directory / "slurm").string()));
-        end(tracked, read_run_state(study_.run_folder(run->id)));
+    for (Tracked* tracked : missing) {
+      if (tracked->submissions == kSubmissions) {
+        const StudyRunFolder folder = study_.folder.run(tracked->run->id);
+        write_failure(folder, fmt::format("its Slurm task was lost {} times; see {}", kSubmissions,
+                                          study_.folder.slurm().string()));
+        end(*tracked, read_run_state(folder));
         continue;
       }
-      ++tracked.submissions;
-      wanted.push_back(run);
+      ++tracked->submissions;
+      wanted.push_back(tracked->run);
     }
     const auto tasks = make_tasks(wanted, options_.runs_per_task);
     for (std::size_t first = 0; first < tasks.size(); first += kArrayLimit) {
-      const std::size_t last = std::min(tasks.size(), first + kArrayLimit);
-      const std::vector<std::vector<std::string>> part(
-          tasks.begin() + static_cast<std::ptrdiff_t>(first),
-          tasks.begin() + static_cast<std::ptrdiff_t>(last));
+      const auto part =
+          std::span(tasks).subspan(first, std::min(kArrayLimit, tasks.size() - first));
       const std::string job = queue_.submit(part, wanted.front()->spec.threads);
-      if (events_.note) {
-        events_.note(fmt::format("Slurm job {}: {} tasks, {} runs", job, part.size(), count(part)));
-      }
+      tally_.note(fmt::format("Slurm job {}: {} tasks, {} runs", job, part.size(), count(part)));
     }
   }
 
-  static std::size_t count(const std::vector<std::vector<std::string>>& tasks) {
+  static std::size_t count(std::span<const std::vector<std::string>> tasks) {
     std::size_t runs = 0;
     for (const auto& task : tasks) runs += task.size();
     return runs;
@@ -209,26 +170,15 @@ class SlurmExecutor {
 
   void wait() {
     const auto until = Clock::now() + std::chrono::duration<double>(options_.poll_seconds);
-    if (events_.tick) events_.tick(snapshot());
-    while (Clock::now() < until && !(events_.stop && events_.stop())) {
+    tally_.tick(running_, "Slurm");
+    while (Clock::now() < until && !tally_.stop_asked()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
   }
 
-  Snapshot snapshot() const {
-    Snapshot snapshot;
-    snapshot.total = order_.size();
-    snapshot.done = result_.done;
-    snapshot.failed = result_.failed;
-    snapshot.running = running_;
-    snapshot.note = "Slurm";
-    pace_.fill(snapshot);
-    return snapshot;
-  }
-
   /// Tasks get SIGTERM and write their checkpoints; Slurm kills them only after its KillWait.
   ExecutorResult stop() {
-    result_.stopped = true;
+    tally_.stopped();
     constexpr std::chrono::seconds kPatience{60};
     const auto end_at = Clock::now() + kPatience;
     while (Clock::now() < end_at) {
@@ -243,20 +193,17 @@ class SlurmExecutor {
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
     }
-    return result_;
+    return tally_.result();
   }
 
   const Study& study_;
   const SlurmOptions& options_;
-  const ExecutorEvents& events_;
   SlurmQueue queue_;
-  StudyPace pace_;
-  std::vector<std::string> order_;
-  std::map<std::string, Tracked> tracked_;
+  Tally tally_;
+  std::vector<Tracked> tracked_;
   std::map<std::string, Pulse> pulses_;
   std::set<std::string> cancelled_;
   std::vector<RunningModel> running_;
-  ExecutorResult result_;
   std::string told_;
 };
 

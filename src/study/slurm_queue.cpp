@@ -51,29 +51,32 @@ std::vector<std::string> read_task(const fs::path& file, std::size_t index) {
   return split(lines[index], ' ');
 }
 
-SlurmQueue::SlurmQueue(fs::path directory, SlurmOptions options)
-    : directory_(std::move(directory)), options_(std::move(options)) {
+SlurmQueue::SlurmQueue(StudyFolder folder, SlurmOptions options)
+    : folder_(std::move(folder)), options_(std::move(options)) {
   if (run_program({"sbatch", "--version"}).code != 0) {
     throw DeviceError("there is no Slurm here: sbatch was not found on the PATH");
   }
 }
 
-std::string SlurmQueue::submit(const std::vector<std::vector<std::string>>& tasks,
-                               std::int64_t cpus) {
-  const fs::path folder = directory_ / "slurm";
+fs::path SlurmQueue::task_file(const std::string& token) const {
+  return folder_.slurm() / (token + ".tasks");
+}
+
+std::string SlurmQueue::submit(std::span<const std::vector<std::string>> tasks, std::int64_t cpus) {
+  const fs::path folder = folder_.slurm();
   std::error_code ignored;
   fs::create_directories(folder, ignored);
-  const std::string token = new_token(directory_);
+  const std::string token = new_token(folder_.path());
   std::string lines;
   for (const auto& ids : tasks) lines += join(ids, " ") + "\n";
-  const fs::path file = folder / (token + ".tasks");
+  const fs::path file = task_file(token);
   write_file_atomically(file, lines);
   // exec: the program itself is what Slurm signals.
   const fs::path script = folder / (token + ".sh");
   write_file_atomically(
       script,
       fmt::format("#!/bin/sh\nexec {} study task {} {}\n", shell_quoted(options_.program.string()),
-                  shell_quoted(directory_.string()), shell_quoted(file.string())));
+                  shell_quoted(folder_.name()), shell_quoted(file.string())));
   std::string array = fmt::format("--array=0-{}", tasks.size() - 1);
   if (options_.max_tasks > 0) array += fmt::format("%{}", options_.max_tasks);
   std::vector<std::string> command{
@@ -106,19 +109,18 @@ std::optional<std::vector<SlurmTask>> SlurmQueue::tasks() {
     return {};
   }
   std::vector<SlurmTask> tasks;
-  const std::string prefix = std::string(kNamePrefix) + study_part(directory_) + "-";
+  const std::string prefix = std::string(kNamePrefix) + study_part(folder_.path()) + "-";
   for (const std::string& line : split(result.out, '\n')) {
     const std::vector<std::string> parts = split(line, '|');
     if (parts.size() != 5 || !parts[3].starts_with(prefix)) continue;
     tasks.push_back({parts[0], parts[3].substr(kNamePrefix.size()),
-                     static_cast<std::size_t>(std::strtoull(parts[1].c_str(), nullptr, 10)),
-                     parts[2], parts[4]});
+                     std::strtoull(parts[1].c_str(), nullptr, 10), parts[2], parts[4]});
   }
   return tasks;
 }
 
 std::vector<std::string> SlurmQueue::runs_of(const SlurmTask& task) {
-  const fs::path file = directory_ / "slurm" / (task.token + ".tasks");
+  const fs::path file = task_file(task.token);
   return fs::exists(file) ? read_task(file, task.index) : std::vector<std::string>{};
 }
 

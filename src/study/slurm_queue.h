@@ -1,14 +1,17 @@
 // The little of Slurm that Fathom uses: sbatch, squeue, scancel, scontrol.
 //
-// A submission is one array job named fathom-TOKEN; DIR/slurm/TOKEN.tasks has a line of run ids for
-// each of its tasks. So the name in the queue says which runs a task covers, also to a command that
-// did not submit it.
+// A submission is one array job named fathom-TOKEN; the study's slurm folder has TOKEN.tasks, a
+// line of run ids for each of its tasks. So the name in the queue says which runs a task covers,
+// also to a command that did not submit it.
 #pragma once
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "study/study_folder.h"
 
 namespace fathom::study {
 
@@ -32,10 +35,10 @@ struct SlurmTask {
 
 class SlurmQueue {
  public:
-  SlurmQueue(std::filesystem::path directory, SlurmOptions options);
+  SlurmQueue(StudyFolder folder, SlurmOptions options);
 
   /// Submits tasks of the given runs; the job's id. DeviceError in Slurm's own words.
-  std::string submit(const std::vector<std::vector<std::string>>& tasks, std::int64_t cpus);
+  std::string submit(std::span<const std::vector<std::string>> tasks, std::int64_t cpus);
   /// Tasks of this study that the queue knows; nothing when the controller does not answer.
   std::optional<std::vector<SlurmTask>> tasks();
   /// Run ids of a task.
@@ -46,7 +49,8 @@ class SlurmQueue {
   const std::string& error() const { return error_; }
 
  private:
-  std::filesystem::path directory_;
+  std::filesystem::path task_file(const std::string& token) const;
+  StudyFolder folder_;
   SlurmOptions options_;
   std::string error_;
 };

@@ -6,13 +6,14 @@
 #include <queue>
 #include <thread>
 
+#include "core/counts.h"
 #include "train/step_benchmark.h"
 
 namespace fathom::study {
 namespace {
 
 double step_flops(const PlannedRun& run) {
-  return run.flops / static_cast<double>(run.spec.schedule.steps);
+  return run.flops / as_double(run.spec.schedule.steps);
 }
 
 /// Best-case rate used only to keep the measuring short.
@@ -52,13 +53,11 @@ double SpeedModel::seconds(const PlannedRun& run) const {
     }
   }
   const train::RunSpec& spec = run.spec;
-  const double fresh =
-      1 - static_cast<double>(run.shared_steps) / static_cast<double>(spec.schedule.steps);
   const std::int64_t evaluations =
       1 + (spec.eval_every > 0 ? (spec.schedule.steps - 1) / spec.eval_every : 0);
   const double evaluation_flops =
-      static_cast<double>(evaluations * spec.eval_tokens) * run.flops / run.tokens / 3;
-  return (run.flops + evaluation_flops) * fresh / rate;
+      as_double(evaluations * spec.eval_tokens) * run.flops / as_double(run.tokens) / 3;
+  return (run.flops + evaluation_flops) * run.fresh_share() / rate;
 }
 
 SpeedModel measure_speed(const std::vector<PlannedRun>& runs, int jobs, double limit_seconds) {
@@ -67,7 +66,8 @@ SpeedModel measure_speed(const std::vector<PlannedRun>& runs, int jobs, double l
   for (const PlannedRun& run : runs) {
     const double rate = run.spec.device == engine::DeviceKind::cuda ? kAssumedCudaFlopsPerSecond
                                                                     : kAssumedFlopsPerSecond;
-    if (run.spec.accumulation * kStepsOfATiming * step_flops(run) / rate < limit_seconds / 2) {
+    const double timed = kStepsOfATiming * as_double(run.spec.accumulation) * step_flops(run);
+    if (timed / rate < limit_seconds / 2) {
       sorted.push_back(&run);
     }
   }
@@ -81,7 +81,7 @@ SpeedModel measure_speed(const std::vector<PlannedRun>& runs, int jobs, double l
   for (const PlannedRun* run : chosen) {
     const train::StepTiming timing = time_run(*run, jobs, limit_seconds / 10);
     // A step of the run is `accumulation` of the benchmark's; the FLOPs are the run's own count.
-    const double flops = step_flops(*run) / static_cast<double>(run->spec.accumulation);
+    const double flops = step_flops(*run) / as_double(run->spec.accumulation);
     model.points.push_back({step_flops(*run), flops / timing.median_seconds});
   }
   model.measured_seconds =

@@ -1,49 +1,69 @@
-// A study's directory:
+// The files of a study and of its runs, each named here and nowhere else.
 //
-//   study.toml     the spec, settings applied        lock       held by the running command
-//   corpus.json    the text the tokens were made of  tokens/    the prepared corpus
-//   runs/ID/       one folder a run, see train/run.h and study/run_state.h
-//   study.db       index of the runs (SQLite)        points.csv finished runs, for fits
+//   study.toml      the spec, settings applied        lock           held by the running command
+//   corpus.json     the text the tokens were made of  tokens/        the prepared corpus
+//   runs/ID/        one folder a run                  slurm/         scripts and logs of jobs
+//   study.db        index of the runs (SQLite)        points.csv     runs with a result, for fits
+//   law.json        the law they follow, if any       report.json, report.html
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "data/prepare.h"
-#include "study/file_lock.h"
-#include "study/planned_run.h"
+#include "fits/study_law.h"
+#include "train/run_folder.h"
 
 namespace fathom::study {
 
-struct Study {
-  std::filesystem::path directory;  // absolute
-  StudySpec spec;
-  std::vector<PlannedRun> runs;
-  bool has_tokens = false;  // runs have ids
-
-  std::filesystem::path tokens() const { return directory / "tokens"; }
-  std::filesystem::path run_folder(const std::string& id) const { return directory / "runs" / id; }
-  const PlannedRun* find(const std::string& id) const;
+/// A run's own files (train/run_folder.h) and those of the study that has it trained.
+class StudyRunFolder : public train::RunFolder {
+ public:
+  using train::RunFolder::RunFolder;
+  /// Locked by the worker that is at the run.
+  std::filesystem::path claim() const { return path() / "claim"; }
+  /// What the last worker said.
+  std::filesystem::path log() const { return path() / "worker.log"; }
+  /// Why the last worker could not go on.
+  std::filesystem::path failure() const { return path() / "failed.json"; }
+  /// Where a half-written record is put aside.
+  std::filesystem::path broken_record() const { return record().string() + ".broken"; }
 };
 
-/// For looking at: nothing is written. DataError when `directory` holds no study.
-Study open_study(const std::filesystem::path& directory);
+class StudyFolder {
+ public:
+  static constexpr const char* kSpec = "study.toml";
+  static constexpr const char* kIndex = "study.db";
+  static constexpr const char* kPoints = "points.csv";
 
-/// Makes the directory where needed and takes its lock. ConfigError, naming the holder, while
-/// another command runs the study; DataError when the directory cannot be written.
-FileLock lock_study(const std::filesystem::path& directory, const std::string& what);
+  explicit StudyFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
-/// Under the lock: stores the spec (the stored one when none is given), prepares or checks the
-/// tokens and plans the runs. A new spec may change grid, budget and training; runs that it still
-/// names stay valid. DeviceError when the device is not there.
-Study begin_study(const std::filesystem::path& directory, const std::optional<StudySpec>& given,
-                  const data::PrepareProgress& progress = {});
+  const std::filesystem::path& path() const { return path_; }
+  std::string name() const { return path_.string(); }
+  std::filesystem::path spec() const { return path_ / kSpec; }
+  std::filesystem::path lock() const { return path_ / "lock"; }
+  std::filesystem::path corpus() const { return path_ / "corpus.json"; }
+  std::filesystem::path tokens() const { return path_ / "tokens"; }
+  /// Where tokens are made before they are whole.
+  std::filesystem::path unfinished_tokens() const { return path_ / "tokens.tmp"; }
+  std::filesystem::path runs() const { return path_ / "runs"; }
+  StudyRunFolder run(const std::string& id) const { return StudyRunFolder(runs() / id); }
+  std::filesystem::path index() const { return path_ / kIndex; }
+  std::filesystem::path points() const { return path_ / kPoints; }
+  std::filesystem::path ledger_lock() const { return path_ / "ledger.lock"; }
+  std::filesystem::path law() const { return path_ / fits::kLawFile; }
+  std::filesystem::path slurm() const { return path_ / "slurm"; }
+  std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
+  std::filesystem::path report_document() const { return path_ / "report.json"; }
 
-/// Writes spec.toml of a run where it is missing.
-void prepare_run_folder(const Study& study, const PlannedRun& run);
+  /// It has a spec, or runs whose spec was lost.
+  bool holds_study() const {
+    std::error_code error;
+    return std::filesystem::exists(spec(), error) || std::filesystem::exists(runs(), error);
+  }
 
-std::filesystem::path study_lock_path(const std::filesystem::path& directory);
+ private:
+  std::filesystem::path path_;
+};
 
 }  // namespace fathom::study

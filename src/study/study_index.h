@@ -1,8 +1,8 @@
-// DIR/study.db: the table of runs in SQLite (WAL), for queries by Fathom and by people.
+// The table of runs in SQLite, for queries by Fathom and by people.
 //
-// It can be deleted at any time: `rebuild` makes it again from the run folders in one transaction.
-// Columns of table `runs`: id, layers, width, heads, params, total_params, tokens, seed, loss,
-// bits_per_byte, status, reason, seconds, tokens_per_second, flops, in_spec.
+// Table `runs` has the columns of RunRow: texts as TEXT, numbers as REAL but
+// for small whole ones, INTEGER. The file can be deleted at any time: it is made again from the run
+// folders. Writers of one study take turns under the ledger's lock (study/ledger.h).
 #pragma once
 
 #include <filesystem>
@@ -10,22 +10,26 @@
 #include <string>
 #include <vector>
 
-#include "study/study_rows.h"
+#include "study/run_row.h"
 
 namespace fathom::study {
 
 class StudyIndex {
  public:
-  /// Opens or makes DIR/study.db; a broken one is made anew. In memory where the directory cannot
-  /// be written.
-  explicit StudyIndex(const std::filesystem::path& directory);
+  /// Opens or makes the file; one that is broken or of another version is made anew. In memory
+  /// where its folder cannot be written.
+  explicit StudyIndex(const std::filesystem::path& file);
+  /// In memory, for one query.
+  explicit StudyIndex(const std::vector<RunRow>& rows);
   ~StudyIndex();
   StudyIndex(const StudyIndex&) = delete;
   StudyIndex& operator=(const StudyIndex&) = delete;
 
   /// Replaces everything by `rows`, in one transaction.
   void rebuild(const std::vector<RunRow>& rows);
+  /// Adds the row, or replaces the one of its id in its place.
   void update(const RunRow& row);
+  bool is_empty() const;
   /// Rows where the SQL condition holds ("" for all), ordered by a column or expression ("" for
   /// the order of insertion). ConfigError with SQLite's message when they are no SQL.
   std::vector<RunRow> query(const std::string& where, const std::string& order) const;
@@ -34,8 +38,5 @@ class StudyIndex {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Index and points.csv from the folders; the rows it found.
-std::vector<RunRow> reindex(const std::filesystem::path& directory);
 
 }  // namespace fathom::study

@@ -6,131 +6,121 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "core/counts.h"
 #include "core/error.h"
-#include "core/files.h"
 
 namespace fathom::study {
 
 namespace fs = std::filesystem;
 
-RunRow row_of(const train::RunRecord& record, const RunState& state) {
-  RunRow row;
-  row.id = record.id;
-  row.layers = record.layers;
-  row.width = record.width;
-  row.heads = record.heads;
-  row.params = static_cast<double>(record.non_embedding);
-  row.total_params = static_cast<double>(record.parameters);
-  row.tokens = static_cast<double>(record.tokens);
-  row.seed = record.seed;
-  row.loss = record.final_loss;
-  row.bits_per_byte = record.final_bits_per_byte;
-  row.status = state.status;
-  row.reason = state.reason;
-  row.seconds = record.seconds;
-  if (record.seconds > 0 && record.steps > 0) {
-    row.tokens_per_second = static_cast<double>(record.tokens) / static_cast<double>(record.steps) *
-                            static_cast<double>(record.timed_steps) / record.seconds;
-  }
-  row.flops = record.flops;
-  return row;
-}
-
-RunRow row_of(const PlannedRun& run, const RunState& state) {
-  if (state.record) return row_of(*state.record, state);
-  RunRow row;
-  row.id = run.id;
-  row.layers = run.spec.model.layers;
-  row.width = run.spec.model.width;
-  row.heads = run.spec.model.heads;
-  row.params = run.parameters;
-  row.total_params = run.total_parameters;
-  row.tokens = run.tokens;
-  row.seed = run.spec.seed;
-  row.loss = row.bits_per_byte = NAN;
-  row.status = state.status;
-  row.reason = state.reason;
-  row.flops = run.flops;
-  return row;
-}
-
 namespace {
 
 /// Folders of runs/ in order of their names.
-std::vector<std::string> run_folders(const fs::path& directory) {
+std::vector<std::string> run_folders(const StudyFolder& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory / "runs", error)) {
+  for (const auto& entry : fs::directory_iterator(folder.runs(), error)) {
     names.push_back(entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-void add_folders(const fs::path& directory, const std::unordered_set<std::string>& known,
+void add_folders(const StudyFolder& folder, const std::unordered_set<std::string>& known,
                  bool in_spec, std::vector<RunRow>& rows) {
-  for (const std::string& name : run_folders(directory)) {
+  for (const std::string& name : run_folders(folder)) {
     if (known.contains(name)) continue;
-    const RunState state = read_run_state(directory / "runs" / name);
-    RunRow row;
-    if (state.record) {
-      row = row_of(*state.record, state);
-    } else {
-      row.status = state.status;
-      row.reason = state.reason;
-      row.loss = row.bits_per_byte = NAN;
-    }
+    RunRow row = row_of(PlannedRun{}, read_run_state(folder.run(name)));
     row.id = name;
     row.in_spec = in_spec;
     rows.push_back(std::move(row));
   }
 }
 
+/// What is left of a study whose folders were not kept.
+std::vector<RunRow> rows_of_points(const fs::path& file) {
+  std::vector<RunRow> rows;
+  for (const fits::RunPoint& point : fits::read_run_points(file)) {
+    RunRow row;
+    row.id = point.id;
+    row.layers = point.layers;
+    row.width = point.width;
+    row.non_embedding = std::llround(point.params);
+    row.tokens = std::llround(point.tokens);
+    row.seed = point.seed;
+    row.final_loss = point.loss;
+    row.final_bits_per_byte = row.best_loss = NAN;
+    row.status = RunStatus::finished;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+bool only_points_are_left(const StudyFolder& folder) {
+  std::error_code error;
+  return !fs::exists(folder.runs(), error) && fs::exists(folder.points(), error);
+}
+
+bool is_wanted(const RunRow& row, const fits::PointSelection& selection) {
+  return std::all_of(selection.where.begin(), selection.where.end(), [&](const auto& condition) {
+    return (column_text(row, condition.column) == condition.value) == condition.equal;
+  });
+}
+
 }  // namespace
 
 std::vector<RunRow> collect_rows(const Study& study) {
+  if (only_points_are_left(study.folder)) return rows_of_points(study.folder.points());
   std::vector<RunRow> rows;
   std::unordered_set<std::string> known;
   // Without the tokens planned runs have no names; the folders then tell which there are.
-  const bool named = study.has_tokens || run_folders(study.directory).empty();
+  const bool named = study.has_tokens || run_folders(study.folder).empty();
   for (const PlannedRun& run : study.runs) {
     if (!named) break;
     rows.push_back(
-        row_of(run, run.id.empty() ? RunState{} : read_run_state(study.run_folder(run.id))));
+        row_of(run, run.id.empty() ? RunState{} : read_run_state(study.folder.run(run.id))));
     if (!run.id.empty()) known.insert(run.id);
   }
-  add_folders(study.directory, known, !study.has_tokens, rows);
+  add_folders(study.folder, known, !study.has_tokens, rows);
   return rows;
 }
 
 std::vector<RunRow> collect_rows(const fs::path& directory) {
-  if (fs::exists(directory / "study.toml")) return collect_rows(open_study(directory));
-  if (!fs::is_directory(directory / "runs")) {
-    throw DataError(
-        fmt::format("{}: no study here (neither study.toml nor runs/)", directory.string()));
+  const StudyFolder folder(directory);
+  if (only_points_are_left(folder)) return rows_of_points(folder.points());
+  if (fs::exists(folder.spec())) return collect_rows(open_study(directory));
+  if (!fs::is_directory(folder.runs())) {
+    throw DataError(fmt::format("{}: no study here (neither {} nor {}/)", folder.name(),
+                                StudyFolder::kSpec, folder.runs().filename().string()));
   }
   std::vector<RunRow> rows;
-  add_folders(directory, {}, true, rows);
+  add_folders(folder, {}, true, rows);
   return rows;
 }
 
-std::vector<fits::RunPoint> points_of(const std::vector<RunRow>& rows) {
-  std::vector<fits::RunPoint> points;
-  for (const RunRow& row : rows) {
-    const bool counts = row.status == RunStatus::finished || row.status == RunStatus::early_stopped;
-    if (!row.in_spec || !counts || !std::isfinite(row.loss)) continue;
-    points.push_back({row.id, row.layers, row.width, row.params, row.tokens, row.loss, row.seed});
+RunRow find_row(const fs::path& directory, const std::string& id_begin) {
+  std::vector<RunRow> found;
+  for (const RunRow& row : collect_rows(directory)) {
+    if (row.id.starts_with(id_begin)) found.push_back(row);
   }
-  return points;
+  if (found.size() == 1) return found.front();
+  throw ConfigError(fmt::format("{} runs of {} begin with '{}'; see 'fathom study list {}'",
+                                found.size(), directory.string(), id_begin, directory.string()));
 }
 
-void write_points(const fs::path& directory, const std::vector<RunRow>& rows) {
-  std::string text = "id,layers,width,params,tokens,loss,seed\n";
-  for (const fits::RunPoint& p : points_of(rows)) {
-    text += fmt::format("{},{},{},{:.0f},{:.0f},{},{}\n", p.id, p.layers, p.width, p.params,
-                        p.tokens, p.loss, p.seed);
+std::vector<fits::RunPoint> points_of(const std::vector<RunRow>& rows,
+                                      const fits::PointSelection& selection) {
+  std::vector<fits::RunPoint> points;
+  for (const RunRow& row : rows) {
+    if (!row.in_spec || !has_result(row.status) || !std::isfinite(row.final_loss)) continue;
+    if (!is_wanted(row, selection)) continue;
+    const double params = selection.params_column.empty()
+                              ? as_double(row.non_embedding)
+                              : column_number(row, selection.params_column);
+    points.push_back(
+        {row.id, row.layers, row.width, params, as_double(row.tokens), row.final_loss, row.seed});
   }
-  write_file_atomically(directory / "points.csv", text);
+  return points;
 }
 
 }  // namespace fathom::study

@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-#include <set>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -14,71 +15,45 @@
 namespace fathom::study {
 namespace {
 
-const std::vector<std::string> kDevices{"cpu", "cuda"};
-
 CorpusChoice read_corpus(TomlReader table) {
   CorpusChoice corpus;
-  corpus.path = table.text("path", "");
+  read_keys(table, corpus);
   if (corpus.path.empty()) {
     table.fail("path", "is missing; name a file, a folder or 'sotu', or give --corpus");
   }
   if (corpus.path == "-") table.fail("path", "cannot be a stream: a study reads it again");
-  corpus.valid_from = table.text("valid_from", "");
-  corpus.test_from = table.text("test_from", "");
-  corpus.documents.kind = data::parse_document_kind(table.text("documents", "auto"));
-  corpus.split.valid = corpus.valid_from.empty() ? table.number("valid", 0.05) : 0;
-  corpus.split.test = corpus.test_from.empty() ? table.number("test", 0.05) : 0;
+  if (!corpus.valid_from.empty()) {
+    if (table.has("valid")) table.fail("valid", "does not go with valid_from; give one of them");
+    corpus.split.valid = 0;
+  }
+  if (!corpus.test_from.empty()) {
+    if (table.has("test")) table.fail("test", "does not go with test_from; give one of them");
+    corpus.split.test = 0;
+  }
   check(corpus.split);
-  corpus.tokenizer.kind = table.text("tokenizer", "bpe");
-  const auto vocab = table.list("vocab");
-  if (vocab.size() > 1) table.fail("vocab", "must be one number");
-  corpus.tokenizer.vocabulary =
-      static_cast<std::uint64_t>(vocab.empty() ? 2000 : parse_whole(vocab.front(), "corpus.vocab"));
   check(corpus.tokenizer);
-  corpus.eval_tokens = table.integer("eval_tokens", corpus.eval_tokens);
-  if (corpus.eval_tokens < 1) table.fail("eval_tokens", "must be greater than zero");
   table.finish();
   return corpus;
 }
 
 Budget read_budget(TomlReader table) {
   Budget budget;
-  std::set<double> tokens;
-  for (const std::string& item : table.list("tokens")) {
-    tokens.insert(parse_count(item, "budget.tokens"));
-  }
-  budget.tokens.assign(tokens.begin(), tokens.end());
-  budget.tokens_per_parameter = table.number("tokens_per_parameter", 0);
+  read_keys(table, budget);
+  std::sort(budget.tokens.begin(), budget.tokens.end());
+  budget.tokens.erase(std::unique(budget.tokens.begin(), budget.tokens.end()), budget.tokens.end());
   if (budget.tokens.empty() == (budget.tokens_per_parameter <= 0)) {
     table.fail("tokens", "or tokens_per_parameter is needed, one of them");
   }
-  budget.warmup_share = table.number("warmup_share", 0);
-  if (!(budget.warmup_share >= 0 && budget.warmup_share < 1)) {
-    table.fail("warmup_share", "must lie in [0, 1)");
-  }
+  if (budget.warmup_share == 1) table.fail("warmup_share", "must lie in [0, 1)");
   table.finish();
   return budget;
 }
 
-std::vector<std::uint64_t> read_seed_list(TomlReader& table, const char* key) {
-  std::vector<std::uint64_t> seeds;
-  for (const std::string& item : table.list(key)) {
-    seeds.push_back(item == "0" ? 0 : static_cast<std::uint64_t>(parse_whole(item, "a seed")));
-  }
-  return seeds;
-}
-
 Seeds read_seeds(TomlReader table) {
   Seeds seeds;
-  if (table.has("all")) seeds.all = read_seed_list(table, "all");
-  seeds.extra = read_seed_list(table, "extra");
-  const auto range = table.list("extra_between");
-  if (seeds.extra.empty() != range.empty() || (!range.empty() && range.size() != 2)) {
+  read_keys(table, seeds);
+  if (seeds.extra_between.size() != (seeds.extra.empty() ? 0 : 2)) {
     table.fail("extra_between", "must be two sizes, [\"1M\", \"8M\"], and goes with extra");
-  }
-  if (!range.empty()) {
-    seeds.extra_from = parse_count(range[0], "seeds.extra_between");
-    seeds.extra_to = parse_count(range[1], "seeds.extra_between");
   }
   table.finish();
   if (seeds.all.empty()) table.fail("all", "must name at least one seed");
@@ -101,6 +76,14 @@ std::string CorpusChoice::summary() const {
                      tokenizer.kind == "bpe" ? std::to_string(tokenizer.vocabulary) : "");
 }
 
+std::vector<std::uint64_t> Seeds::of_size(double nominal_size) const {
+  std::vector<std::uint64_t> seeds = all;
+  const bool more = !extra_between.empty() && nominal_size >= extra_between.front() &&
+                    nominal_size <= extra_between.back();
+  if (more) seeds.insert(seeds.end(), extra.begin(), extra.end());
+  return seeds;
+}
+
 train::RunSpec StudySpec::run_spec(const GridShape& shape, std::int64_t steps,
                                    std::uint64_t seed) const {
   std::vector<std::string> settings{
@@ -108,8 +91,8 @@ train::RunSpec StudySpec::run_spec(const GridShape& shape, std::int64_t steps,
       fmt::format("model.heads={}", shape.heads), fmt::format("train.steps={}", steps),
       fmt::format("train.seed={}", seed)};
   if (budget.warmup_share > 0) {
-    settings.push_back(fmt::format("train.warmup={}",
-                                   std::llround(budget.warmup_share * static_cast<double>(steps))));
+    const auto warmup = std::llround(budget.warmup_share * as_double(steps));
+    settings.push_back(fmt::format("train.warmup={}", warmup));
   }
   TomlReader file = TomlReader::from_text(text, origin, settings);
   train::RunSpec spec;
@@ -119,7 +102,7 @@ train::RunSpec StudySpec::run_spec(const GridShape& shape, std::int64_t steps,
   TomlReader train_table = file.table("train");
   train::read_train_table(train_table, spec);
   spec.eval_tokens = corpus.eval_tokens;
-  if (device == "cuda") spec.device = engine::DeviceKind::cuda;
+  if (device == engine::DeviceKind::cuda) spec.device = device;
   return spec;
 }
 
@@ -129,19 +112,16 @@ StudySpec read_study_spec_text(const std::string& text, const std::string& origi
   StudySpec spec;
   spec.text = settings.empty() ? text : file.dump();
   spec.origin = origin;
-  spec.title = file.text("title", "");
-  spec.question = file.text("question", "");
+  KeyReader top(file);
+  StudySpec::visit_top_keys(spec, top);
   spec.corpus = read_corpus(file.table("corpus"));
   TomlReader grid = file.table("grid");
   spec.grid = read_grid(grid);
   spec.budget = read_budget(file.table("budget"));
   spec.seeds = read_seeds(file.table("seeds"));
   TomlReader run = file.table("run");
-  spec.device = run.text("device", "cpu");
-  if (spec.device != "cpu" && spec.device != "cuda") {
-    run.fail("device", fmt::format("'{}' is not one of {}.{}", spec.device, join(kDevices, ", "),
-                                   did_you_mean(spec.device, kDevices)));
-  }
+  KeyReader run_reader(run);
+  StudySpec::visit_run_keys(spec, run_reader);
   run.finish();
   refuse(file, "model", {"layers", "width", "heads"}, "comes from the grid; take it out");
   refuse(file, "model", {"vocab"}, "comes from the tokenizer; take it out");
@@ -151,6 +131,23 @@ StudySpec read_study_spec_text(const std::string& text, const std::string& origi
   // The model and train tables are read for every run: a trial shows their mistakes now.
   spec.run_spec(spec.grid.shapes.front(), 1000, spec.seeds.all.front());
   return spec;
+}
+
+std::vector<TableDescription> describe_study_spec() {
+  const StudySpec spec;
+  KeyDescriber top, run;
+  StudySpec::visit_top_keys(spec, top);
+  StudySpec::visit_run_keys(spec, run);
+  std::vector<TableDescription> tables{{"", top.keys()}, describe_keys("corpus", spec.corpus)};
+  for (const GridKind kind : kEnumValues<GridKind>) {
+    GridRules rules;
+    rules.kind = kind;
+    tables.push_back(describe_keys("grid", rules));
+  }
+  tables.push_back(describe_keys("budget", spec.budget));
+  tables.push_back(describe_keys("seeds", spec.seeds));
+  tables.push_back({"run", run.keys()});
+  return tables;
 }
 
 StudySpec read_study_spec(const std::filesystem::path& path,

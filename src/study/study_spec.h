@@ -1,14 +1,11 @@
 // A study as its TOML file says it: the text it learns from, the shapes, the budget, and how each
-// model is trained. docs/studies.md describes every key.
+// model is trained. docs/studies.md describes every key; the lists below are what is read.
 //
 //   title, question                      free text
-//   [corpus]  path, documents, valid, test, valid_from, test_from, tokenizer, vocab, eval_tokens
-//   [grid]    see study/grid.h
-//   [budget]  tokens = "100M" or a list, or tokens_per_parameter; warmup_share
-//   [seeds]   all = [1], extra = [2], extra_between = ["1M", "8M"]
+//   [corpus] [grid] [budget] [seeds]     see the lists of keys
 //   [model]   keys of a run spec's [model], less what the grid and the corpus decide
 //   [train]   keys of a run spec's [train], less steps and seed
-//   [run]     device
+//   [run]     where
 #pragma once
 
 #include <filesystem>
@@ -16,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/spec_keys.h"
 #include "data/prepare.h"
 #include "study/grid.h"
 #include "train/run_spec.h"
@@ -26,23 +24,58 @@ struct CorpusChoice {
   std::string path, valid_from, test_from;
   data::DocumentRule documents;
   data::SplitRule split;
-  data::TokenizerRequest tokenizer;
+  data::TokenizerRequest tokenizer{.kind = "bpe"};
   std::int64_t eval_tokens = 200'000;
 
   /// One line that names all that decides the tokens but the text itself.
   std::string summary() const;
+
+  template <class Self, class Visitor>
+  static void visit_keys(Self& corpus, Visitor& key) {
+    key("path", corpus.path, "text to learn from: a file, a folder or a name");
+    key("documents", corpus.documents.kind, "where documents begin and end");
+    key("valid", corpus.split.valid, "share of the documents that is held out", {0, 1});
+    key("test", corpus.split.test, "share of the documents for the last test", {0, 1});
+    key("valid_from", corpus.valid_from, "held-out text of its own, instead of valid");
+    key("test_from", corpus.test_from, "test text of its own, instead of test");
+    key("tokenizer", corpus.tokenizer.kind, "bytes, chars or bpe");
+    key("vocab", corpus.tokenizer.vocabulary, "tokens of a bpe tokenizer",
+        {.low = 1, .suffixed = true});
+    key("eval_tokens", corpus.eval_tokens, "held-out tokens that every evaluation reads",
+        {.low = 1});
+  }
 };
 
 struct Budget {
-  std::vector<double> tokens;       // a run for each
-  double tokens_per_parameter = 0;  // where `tokens` is empty; non-embedding parameters
-  double warmup_share = 0;          // of the steps; 0: [train] warmup holds
+  std::vector<double> tokens;
+  double tokens_per_parameter = 0;
+  double warmup_share = 0;
+
+  template <class Self, class Visitor>
+  static void visit_keys(Self& budget, Visitor& key) {
+    key("tokens", budget.tokens, "to train on; a run for each count");
+    key("tokens_per_parameter", budget.tokens_per_parameter,
+        "instead: times the non-embedding parameters", {.low = 0});
+    key("warmup_share", budget.warmup_share,
+        "warm-up as a share of the steps; 0: train.warmup holds", {0, 1});
+  }
 };
 
 struct Seeds {
   std::vector<std::uint64_t> all{1};
-  std::vector<std::uint64_t> extra;  // for sizes N within [from, to] alone
-  double extra_from = 0, extra_to = 0;
+  std::vector<std::uint64_t> extra;
+  std::vector<double> extra_between;
+
+  /// Those that a shape of 12 L D^2 parameters is trained with.
+  std::vector<std::uint64_t> of_size(double nominal_size) const;
+
+  template <class Self, class Visitor>
+  static void visit_keys(Self& seeds, Visitor& key) {
+    key("all", seeds.all, "every shape is trained with each of them");
+    key("extra", seeds.extra, "more seeds for some sizes");
+    key("extra_between", seeds.extra_between,
+        "the least and the greatest of these sizes, 12 L D^2");
+  }
 };
 
 struct StudySpec {
@@ -52,11 +85,25 @@ struct StudySpec {
   Grid grid;
   Budget budget;
   Seeds seeds;
-  std::string device = "cpu";
+  engine::DeviceKind device = engine::DeviceKind::cpu;
 
   /// The run spec of one shape, budget and seed; the vocabulary stays open (0).
   train::RunSpec run_spec(const GridShape& shape, std::int64_t steps, std::uint64_t seed) const;
+
+  /// The keys above all tables, and those of [run].
+  template <class Self, class Visitor>
+  static void visit_top_keys(Self& spec, Visitor& key) {
+    key("title", spec.title, "of the report");
+    key("question", spec.question, "that the study asks");
+  }
+  template <class Self, class Visitor>
+  static void visit_run_keys(Self& spec, Visitor& key) {
+    key("device", spec.device, "where models are trained");
+  }
 };
+
+/// Every table of a study spec but [model] and [train] as help shows it.
+std::vector<TableDescription> describe_study_spec();
 
 /// Reads, overrides by settings "a.b=value" and validates, a trial run spec included.
 StudySpec read_study_spec_text(const std::string& text, const std::string& origin,

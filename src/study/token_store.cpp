@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
@@ -65,9 +66,8 @@ std::string hash_file(const fs::path& path) {
   if (!stream) throw DataError(fmt::format("{}: cannot be read", path.string()));
   Hasher hasher;
   std::vector<char> buffer(1 << 20);
-  while (stream.read(buffer.data(), static_cast<std::streamsize>(buffer.size())),
-         stream.gcount() > 0) {
-    hasher.add(buffer.data(), static_cast<std::size_t>(stream.gcount()));
+  while (stream.read(buffer.data(), std::ssize(buffer)), stream.gcount() > 0) {
+    hasher.add(buffer.data(), as_size(stream.gcount()));
   }
   return hasher.value().hex();
 }
@@ -98,8 +98,7 @@ void write_facts(const fs::path& path, const CorpusChoice& corpus,
                       {"bytes", bytes},
                       {"tokens_made_with", corpus.summary()},
                       {"files", listed}};
-  write_file_atomically(
-      path, document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file_atomically(path, json_text(document) + "\n");
 }
 
 /// The stored list with hashes, as a map would be too slow to write and files keep their order.
@@ -119,8 +118,9 @@ std::vector<CorpusFile> read_files(const nlohmann::json& document) {
                   directory.string(), what));
 }
 
-void check_unchanged(const fs::path& directory, const CorpusChoice& corpus) {
-  const fs::path path = directory / "corpus.json";
+void check_unchanged(const StudyFolder& folder, const CorpusChoice& corpus) {
+  const fs::path& directory = folder.path();
+  const fs::path path = folder.corpus();
   const nlohmann::json document = read_json_file(path);
   std::vector<CorpusFile> stored;
   try {
@@ -133,7 +133,7 @@ void check_unchanged(const fs::path& directory, const CorpusChoice& corpus) {
     stored = read_files(document);
   } catch (const nlohmann::json::exception&) {
     throw DataError(fmt::format("{}: does not describe a corpus; delete it and {} to prepare again",
-                                path.string(), (directory / "tokens").string()));
+                                path.string(), folder.tokens().string()));
   }
   std::vector<CorpusFile> files;
   try {
@@ -176,14 +176,14 @@ data::PrepareRequest request_of(const CorpusChoice& corpus, const fs::path& outp
 
 }  // namespace
 
-void ensure_tokens(const fs::path& directory, const CorpusChoice& corpus,
+void ensure_tokens(const StudyFolder& folder, const CorpusChoice& corpus,
                    const data::PrepareProgress& progress) {
-  const fs::path tokens = directory / "tokens";
-  if (fs::exists(tokens / "corpus.json") && fs::exists(directory / "corpus.json")) {
-    return check_unchanged(directory, corpus);
+  const fs::path tokens = folder.tokens();
+  if (data::is_token_set(tokens) && fs::exists(folder.corpus())) {
+    return check_unchanged(folder, corpus);
   }
   // Made beside and renamed: a kill leaves nothing that looks like tokens.
-  const fs::path aside = directory / "tokens.tmp";
+  const fs::path aside = folder.unfinished_tokens();
   std::error_code error;
   fs::remove_all(aside, error);
   fs::remove_all(tokens, error);
@@ -191,20 +191,20 @@ void ensure_tokens(const fs::path& directory, const CorpusChoice& corpus,
   std::vector<CorpusFile> files = list_corpus(corpus);
   for (CorpusFile& file : files) file.hash = hash_file(file.path);
   const data::PrepareReport report = prepare(request, progress);
-  if (report.splits[static_cast<std::size_t>(data::Split::valid)].count == 0) {
+  if (report.splits[data::Split::valid].count == 0) {
     fs::remove_all(aside, error);
     throw DataError(fmt::format(
         "{}: no document fell into the held-out split; set corpus.documents to paragraphs or "
         "lines, or corpus.valid higher",
         corpus.path));
   }
-  write_facts(directory / "corpus.json", corpus, files);
+  write_facts(folder.corpus(), corpus, files);
   fs::rename(aside, tokens, error);
   if (error) throw DataError(fmt::format("{}: {}", tokens.string(), error.message()));
 }
 
-CorpusFacts read_corpus_facts(const fs::path& directory) {
-  const fs::path path = directory / "corpus.json";
+CorpusFacts read_corpus_facts(const StudyFolder& folder) {
+  const fs::path path = folder.corpus();
   const nlohmann::json document = read_json_file(path);
   try {
     return {document.at("name"), document.at("xxh128"), document.at("tokens_made_with"),

@@ -1,8 +1,8 @@
-// The tokens of a study: prepared once, under DIR/tokens, and bound to the text they were made of.
+// The tokens of a study: prepared once and bound to the text they were made of.
 //
-// DIR/corpus.json lists every file of the corpus with size, time of change and content hash. A
-// later command trusts equal sizes and times, reads the text again where they differ, and refuses
-// text that changed: half of the runs would have learned from something else.
+// The study's corpus file lists every file of the corpus with size, time of change and content
+// hash. A later command trusts equal sizes and times, reads the text again where they differ, and
+// refuses text that changed: half of the runs would have learned from something else.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +12,7 @@
 
 #include "data/prepare.h"
 #include "data/token_set.h"
+#include "study/study_folder.h"
 #include "study/study_spec.h"
 
 namespace fathom::study {
@@ -24,12 +25,12 @@ struct CorpusFacts {
   std::uint64_t files = 0;
 };
 
-/// Prepares the tokens, or checks that those in `directory` are of this corpus and tokenizer. A
+/// Prepares the tokens, or checks that those in `folder` are of this corpus and tokenizer. A
 /// corpus that is no longer there does not matter once its tokens are. DataError when it is missing
 /// before, empty, or has changed; ConfigError when the spec asks for another tokenizer.
-void ensure_tokens(const std::filesystem::path& directory, const CorpusChoice& corpus,
+void ensure_tokens(const StudyFolder& folder, const CorpusChoice& corpus,
                    const data::PrepareProgress& progress = {});
 
-CorpusFacts read_corpus_facts(const std::filesystem::path& directory);
+CorpusFacts read_corpus_facts(const StudyFolder& folder);
 
 }  // namespace fathom::study

@@ -4,10 +4,11 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/safetensors.h"
 #include "data/token_set.h"
 #include "study/file_lock.h"
 #include "study/run_state.h"
+#include "train/checkpoint_notes.h"
+#include "train/run.h"
 
 namespace fathom::study {
 
@@ -19,50 +20,41 @@ constexpr double kClaimPatienceSeconds = 60;
 
 /// The first steps of a longer run are those of a shorter one: take over its stem and the metrics
 /// that belong to it. Metrics first: without a checkpoint they count for nothing.
-void start_from_stem(const fs::path& folder, const fs::path& shorter) {
-  const fs::path stem = train::stem_path(shorter);
+void start_from_stem(const StudyRunFolder& run, const StudyRunFolder& shorter) {
   std::error_code error;
-  if (fs::exists(train::checkpoint_path(folder)) || !fs::exists(stem, error)) return;
-  std::uint64_t kept = 0;
-  {
-    const SafetensorsFile file(stem);
-    const auto note = file.metadata().find("metrics_bytes");
-    if (note == file.metadata().end()) return;
-    kept = std::strtoull(note->second.c_str(), nullptr, 10);
-  }
-  const std::string metrics = read_text_file(shorter / "metrics.jsonl");
+  if (fs::exists(run.checkpoint()) || !fs::exists(shorter.stem(), error)) return;
+  const std::uint64_t kept = train::read_checkpoint_notes(shorter.stem()).metrics_bytes;
+  const std::string metrics = read_text_file(shorter.metrics());
   if (metrics.size() < kept) return;
-  write_file_atomically(folder / "metrics.jsonl", std::string_view(metrics).substr(0, kept));
-  const fs::path target = train::checkpoint_path(folder);
-  fs::create_directories(target.parent_path());
-  const fs::path aside = target.string() + ".stem.tmp";
-  fs::copy_file(stem, aside, fs::copy_options::overwrite_existing);
-  fs::rename(aside, target);
+  write_file_atomically(run.metrics(), std::string_view(metrics).substr(0, kept));
+  fs::create_directories(run.checkpoint().parent_path());
+  const fs::path aside = run.checkpoint().string() + ".stem.tmp";
+  fs::copy_file(shorter.stem(), aside, fs::copy_options::overwrite_existing);
+  fs::rename(aside, run.checkpoint());
 }
 
-train::RunRecord train_claimed(const WorkerOptions& options, const fs::path& folder) {
-  const RunState state = read_run_state(folder);
-  if (state.broken_record) fs::rename(folder / "record.json", folder / "record.json.broken");
-  const data::TokenSet tokens(options.directory / "tokens");
-  train::RunSpec spec = train::read_run_spec(folder / "spec.toml", {});
-  spec.tokens = (options.directory / "tokens").string();
+train::RunRecord train_claimed(const WorkerOptions& options, const StudyRunFolder& run) {
+  const StudyFolder study(options.directory);
+  if (read_run_state(run).broken_record) fs::rename(run.record(), run.broken_record());
+  const data::TokenSet tokens(study.tokens());
+  train::RunSpec spec = train::read_run_spec(run.spec(), {});
+  spec.tokens = study.tokens().string();
   const std::string id = run_id(resolve(spec, tokens), tokens.hash());
   if (id != options.id) {
     throw DataError(
-        fmt::format("{}: its spec.toml is of run {}; delete this folder", folder.string(), id));
+        fmt::format("{}: its spec is of run {}; delete this folder", run.path().string(), id));
   }
-  if (!options.stem_from.empty()) {
-    start_from_stem(folder, options.directory / "runs" / options.stem_from);
-  }
-  train::RunOptions run;
-  run.directory = folder;
-  run.resume = true;
-  run.stem_step = options.stem_step;
-  run.stop = options.stop;
-  train::RunRecord record = train::run_training(spec, tokens, run);
-  if (record.outcome != train::Outcome::interrupted && !options.stem_from.empty()) {
+  const bool from_stem = !options.stem_from.empty();
+  if (from_stem) start_from_stem(run, study.run(options.stem_from));
+  train::RunOptions training;
+  training.directory = run.path();
+  training.resume = true;
+  training.stem_step = options.stem_step;
+  training.stop = options.stop;
+  train::RunRecord record = train::run_training(spec, tokens, training);
+  if (is_done(record.status) && from_stem) {
     std::error_code ignored;  // nobody needs the stem any more
-    fs::remove(train::stem_path(options.directory / "runs" / options.stem_from), ignored);
+    fs::remove(study.run(options.stem_from).stem(), ignored);
   }
   return record;
 }
@@ -70,25 +62,25 @@ train::RunRecord train_claimed(const WorkerOptions& options, const fs::path& fol
 }  // namespace
 
 train::RunRecord run_worker(const WorkerOptions& options) {
-  const fs::path folder = options.directory / "runs" / options.id;
-  if (!fs::exists(folder / "spec.toml")) {
-    throw DataError(fmt::format("{}: no run to work on (spec.toml is missing)", folder.string()));
+  const StudyRunFolder run = StudyFolder(options.directory).run(options.id);
+  if (!fs::exists(run.spec())) {
+    throw DataError(fmt::format("{}: no run to work on ({} is missing)", run.path().string(),
+                                run.spec().filename().string()));
   }
-  const auto claim =
-      FileLock::acquire(claim_path(folder), "run " + options.id, kClaimPatienceSeconds);
+  const auto claim = FileLock::acquire(run.claim(), "run " + options.id, kClaimPatienceSeconds);
   if (!claim) throw StoppedError(fmt::format("run {}: another worker is at it", options.id));
   try {
-    train::RunRecord record = train_claimed(options, folder);
-    if (record.outcome == train::Outcome::interrupted) {
+    train::RunRecord record = train_claimed(options, run);
+    if (!is_done(record.status)) {
       throw StoppedError(fmt::format("run {} stopped after step {}", options.id, record.steps));
     }
-    clear_failure(folder);
+    clear_failure(run);
     return record;
   } catch (const StoppedError&) {
     throw;
   } catch (const std::exception& error) {
     try {
-      write_failure(folder, error.what());
+      write_failure(run, error.what());
     } catch (const Error&) {  // a full disk: the reason reaches the parent through its log
     }
     throw;

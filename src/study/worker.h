@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "train/run.h"
+#include "train/run_record.h"
 
 namespace fathom::study {
 
@@ -21,7 +21,7 @@ struct WorkerOptions {
 };
 
 /// Trains to the end. StoppedError when stop() asked for it (the checkpoint is written) or when
-/// another worker holds the run. Any other Error is also written to failed.json.
+/// another worker holds the run. Any other Error is also written to the run's folder.
 train::RunRecord run_worker(const WorkerOptions& options);
 
 }  // namespace fathom::study

@@ -1,4 +1,4 @@
-// A worker as a child process in a group of its own, its messages in runs/ID/worker.log.
+// A worker as a child process in a group of its own, its messages in a log.
 #pragma once
 
 #include <sys/types.h>

@@ -10,21 +10,24 @@
 #include <vector>
 
 #include "core/hash.h"
-#include "core/toml_reader.h"
+#include "core/spec_keys.h"
 #include "engine/device.h"
 #include "model/transformer.h"
 #include "train/schedule.h"
 
 namespace fathom::train {
 
+inline constexpr double kMost = 0x1p40;  // of any count in a spec
+
+/// What each value means stands in the lists of keys, once.
 struct RunSpec {
   model::ModelSpec model;
 
-  std::string tokens;                  // folder of a prepared corpus
-  std::int64_t eval_tokens = 100'000;  // held-out tokens every evaluation reads
+  std::string tokens;
+  std::int64_t eval_tokens = 100'000;
 
-  std::int64_t batch = 16;        // sequences of one micro-batch
-  std::int64_t accumulation = 1;  // micro-batches of one step
+  std::int64_t batch = 16;
+  std::int64_t accumulation = 1;
   double learning_rate = 1e-3;
   Schedule schedule;
   model::OptimiserSettings optimiser;
@@ -32,11 +35,11 @@ struct RunSpec {
   std::uint64_t seed = 1;
   model::Precision precision = model::Precision::f32;
   engine::DeviceKind device = engine::DeviceKind::cpu;
-  std::int64_t threads = 1;           // of the processor
-  std::int64_t eval_every = 0;        // steps; 0: only at the end
-  std::int64_t checkpoint_every = 0;  // steps; 0: only at the end
-  std::int64_t patience = 0;          // evaluations without a better loss before stopping; 0: never
-  std::int64_t base_batch_tokens = 0;  // 0: no batch and run-length correction
+  std::int64_t threads = 1;
+  std::int64_t eval_every = 0;
+  std::int64_t checkpoint_every = 0;
+  std::int64_t patience = 0;
+  std::int64_t base_batch_tokens = 0;
   std::int64_t base_total_tokens = 0;
 
   std::int64_t tokens_per_step() const { return batch * accumulation * model.context; }
@@ -45,7 +48,47 @@ struct RunSpec {
   /// Learning rate and AdamW settings after the batch and run-length correction.
   double corrected_learning_rate() const;
   model::OptimiserSettings corrected_optimiser() const;
+
+  /// Every key of [data] and of [train] (core/spec_keys.h), in the order of the written file, which
+  /// a run's id hashes. So the order stays, and a new key is only_when_set: runs from before it
+  /// keep their ids.
+  template <class Self, class Visitor>
+  static void visit_data_keys(Self& spec, Visitor& key) {
+    key("tokens", spec.tokens, "folder of a prepared corpus");
+    key("eval_tokens", spec.eval_tokens, "held-out tokens that every evaluation reads", {1, kMost});
+  }
+
+  template <class Self, class Visitor>
+  static void visit_train_keys(Self& spec, Visitor& key) {
+    key("steps", spec.schedule.steps, "updates of the parameters", {1, kMost});
+    key("batch", spec.batch, "sequences of one micro-batch", {1, 1 << 20});
+    key("accumulation", spec.accumulation, "micro-batches of one step", {1, 1 << 20});
+    key("learning_rate", spec.learning_rate, "at its peak", {0, 1e6});
+    key("schedule", spec.schedule.kind, "of the learning rate after warm-up");
+    key("warmup", spec.schedule.warmup, "steps; at most a tenth of all when absent", {0, kMost});
+    key("floor", spec.schedule.floor, "last learning rate as a share of the peak", {0, 1});
+    key("decay", spec.schedule.decay, "wsd: share of the steps in which the rate falls", {1e-6, 1});
+    key("beta1", spec.optimiser.beta1, "AdamW", {0, 0.999999});
+    key("beta2", spec.optimiser.beta2, "AdamW", {0, 0.9999999});
+    key("weight_decay", spec.optimiser.weight_decay, "AdamW, times the learning rate", {0, 1e6});
+    key("epsilon", spec.optimiser.epsilon, "AdamW", {0, 1});
+    key("clip_norm", spec.clip_norm, "largest norm of the gradient; 0: any", {0, 1e9});
+    key("seed", spec.seed, "of initial values, batches and dropout", {0, kMost});
+    key("precision", spec.precision, "of activations and products");
+    key("device", spec.device, "where to train");
+    key("threads", spec.threads, "of the processor", {1, 1024});
+    key("eval_every", spec.eval_every, "steps; 0: only at the end", {0, kMost});
+    key("checkpoint_every", spec.checkpoint_every, "steps; 0: only at the end", {0, kMost});
+    key("patience", spec.patience, "evaluations without a better loss before stopping; 0: never",
+        {0, kMost});
+    key("base_batch_tokens", spec.base_batch_tokens,
+        "tokens of a step for which the settings were tuned; 0: no correction", {0, kMost});
+    key("base_total_tokens", spec.base_total_tokens, "likewise, tokens of a whole run", {0, kMost});
+  }
 };
+
+/// The tables of a run spec as help shows them.
+std::vector<TableDescription> describe_run_spec();
 
 /// Reads, overrides by settings "a.b=value", and validates. `vocab` may be absent: 0 then.
 RunSpec read_run_spec(const std::filesystem::path& path, const std::vector<std::string>& settings);

@@ -10,9 +10,14 @@
 
 #include <cstdint>
 
+#include "core/enum_names.h"
+
 namespace fathom::train {
 
 enum class ScheduleKind : std::uint8_t { constant, cosine, linear, wsd };
+constexpr auto enum_names(ScheduleKind) {
+  return std::array{"constant", "cosine", "linear", "wsd"};
+}
 
 struct Schedule {
   ScheduleKind kind = ScheduleKind::cosine;

@@ -8,12 +8,18 @@
 #include "engine/cpu/cpu_executor.h"
 #include "model/spec_toml.h"
 #include "model/transformer.h"
+#include "train/run_folder.h"
 #include "train/run_spec.h"
 
 namespace fathom::train {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A model folder, as `fathom import` writes it.
+constexpr const char* kModelSpec = "model.toml";
+constexpr const char* kModelTensors = "model.safetensors";
+constexpr const char* kModelTokenizer = "fathom_tokenizer";
 
 model::ParameterValues read_parameters(const model::ModelSpec& spec, const fs::path& path) {
   const SafetensorsFile file(path);
@@ -37,10 +43,10 @@ model::ParameterValues read_parameters(const model::ModelSpec& spec, const fs::p
 
 void find_tokenizer(Weights& weights, const fs::path& folder) {
   try {
-    if (fs::exists(folder / "tokenizer.json") && fs::exists(folder / "corpus.json")) {
+    if (data::is_token_set(folder)) {
       weights.tokenizer = data::load_tokenizer(folder);
-    } else if (fs::exists(folder / "fathom_tokenizer" / "tokenizer.json")) {
-      weights.tokenizer = data::load_tokenizer(folder / "fathom_tokenizer");
+    } else if (fs::exists(folder / kModelTokenizer)) {
+      weights.tokenizer = data::load_tokenizer(folder / kModelTokenizer);
     } else if (fs::exists(folder / "tokenizer.model")) {
       weights.tokenizer = data::make_sentencepiece_tokenizer(
           read_text_file(folder / "tokenizer.model"), (folder / "tokenizer.model").string());
@@ -53,23 +59,23 @@ void find_tokenizer(Weights& weights, const fs::path& folder) {
 }
 
 Weights load_run(const fs::path& folder) {
-  const RunSpec spec = read_run_spec(folder / "spec.toml", {});
-  const fs::path state = folder / "checkpoint" / "state.safetensors";
-  if (!fs::exists(state)) {
+  const RunFolder run(folder);
+  const RunSpec spec = read_run_spec(run.spec(), {});
+  if (!fs::exists(run.checkpoint())) {
     throw DataError(fmt::format("{}: this run has no checkpoint yet", folder.string()));
   }
   Weights weights;
   weights.spec = spec.model;
-  weights.parameters = read_parameters(weights.spec, state);
+  weights.parameters = read_parameters(weights.spec, run.checkpoint());
   find_tokenizer(weights, spec.tokens);
   return weights;
 }
 
 Weights load_model_folder(const fs::path& folder) {
-  TomlReader file = TomlReader::from_file(folder / "model.toml");
+  TomlReader file = TomlReader::from_file(folder / kModelSpec);
   Weights weights;
   weights.spec = model::read_model_spec(file);
-  weights.parameters = read_parameters(weights.spec, folder / "model.safetensors");
+  weights.parameters = read_parameters(weights.spec, folder / kModelTensors);
   find_tokenizer(weights, folder);
   return weights;
 }
@@ -86,13 +92,13 @@ Weights load_hf(const fs::path& folder) {
 }  // namespace
 
 Weights load_weights(const fs::path& folder) {
-  if (fs::exists(folder / "spec.toml")) return load_run(folder);
-  if (fs::exists(folder / "model.toml")) return load_model_folder(folder);
+  if (fs::exists(RunFolder(folder).spec())) return load_run(folder);
+  if (fs::exists(folder / kModelSpec)) return load_model_folder(folder);
   if (fs::exists(folder / "config.json")) return load_hf(folder);
   throw DataError(fmt::format(
-      "{}: {}; give a run's folder (spec.toml), a model folder (model.toml) or a Hugging Face one "
-      "(config.json)",
-      folder.string(), fs::exists(folder) ? "holds no model" : "no such folder"));
+      "{}: {}; give a run's folder ({}), a model folder ({}) or a Hugging Face one (config.json)",
+      folder.string(), fs::exists(folder) ? "holds no model" : "no such folder",
+      RunFolder(folder).spec().filename().string(), kModelSpec));
 }
 
 void save_weights(const Weights& weights, const fs::path& folder) {
@@ -110,16 +116,16 @@ void save_weights(const Weights& weights, const fs::path& folder) {
          TensorType::f32,
          {static_cast<std::uint64_t>(tensor.rows), static_cast<std::uint64_t>(tensor.cols)}});
   }
-  SafetensorsWriter writer(folder / "model.safetensors", tensors);
+  SafetensorsWriter writer(folder / kModelTensors, tensors);
   for (const model::Parameter& parameter : model->parameters) {
     writer.write(parameter.name, std::as_bytes(std::span(weights.parameters.at(parameter.name))));
   }
   writer.commit();
   if (weights.tokenizer) {
-    fs::create_directories(folder / "fathom_tokenizer");
-    weights.tokenizer->save(folder / "fathom_tokenizer");
+    fs::create_directories(folder / kModelTokenizer);
+    weights.tokenizer->save(folder / kModelTokenizer);
   }
-  write_file_atomically(folder / "model.toml", to_toml(weights.spec));
+  write_file_atomically(folder / kModelSpec, to_toml(weights.spec));
 }
 
 }  // namespace fathom::train

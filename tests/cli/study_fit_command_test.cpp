@@ -6,6 +6,7 @@
 
 #include "run_command.h"
 #include "scratch_folder.h"
+#include "study/planted_study.h"
 
 namespace fathom {
 namespace {
@@ -83,6 +84,63 @@ TEST(StudyFitCommand, JsonCarriesEveryPromisedField) {
   EXPECT_EQ(some.out.find("4 over 2"), std::string::npos);
   EXPECT_NE(some.out.find("over 2"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(law));
+}
+
+nlohmann::json fit_json(const study::PlantedStudy& study) {
+  const CommandResult result = run_command({"study", "fit", study.folder.name(), "--json"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  auto json = nlohmann::json::parse(result.out);
+  json.erase("schema");
+  json.erase("fathom");
+  return json;
+}
+
+nlohmann::json report_json(const study::PlantedStudy& study) {
+  const CommandResult result = run_command({"study", "report", study.folder.name()});
+  EXPECT_EQ(result.code, 0) << result.err;
+  return nlohmann::json::parse(file_bytes(study.folder.report_document()));
+}
+
+TEST(StudyFitCommand, AndTheReportSayTheSameWhateverThePointsSay) {
+  const study::PlantedStudy study;
+  ASSERT_EQ(run_command({"study", "reindex", study.folder.name()}).code, 0);
+  const auto fit = fit_json(study);
+  const std::string law = file_bytes(study.folder.law());
+  EXPECT_EQ(report_json(study)["fit"], fit);
+  EXPECT_EQ(file_bytes(study.folder.law()), law);
+  // Deleted: the command that submitted the runs was lost before it wrote them.
+  std::filesystem::remove(study.folder.points());
+  EXPECT_EQ(fit_json(study), fit);
+  EXPECT_EQ(report_json(study)["fit"], fit);
+  // Stale: most runs ended after it was written.
+  study.scratch.write("study/points.csv",
+                      "id,layers,width,params,tokens,loss,seed\nrun101,2,65,101400,2e7,9.9,1\n");
+  EXPECT_EQ(fit_json(study), fit);
+  EXPECT_EQ(report_json(study)["fit"], fit);
+  EXPECT_EQ(file_bytes(study.folder.law()), law);
+}
+
+TEST(StudyFitCommand, RunsThatFixNoLawAreReportedAllTheSame) {
+  std::vector<train::RunRecord> records = study::planted_records();
+  std::erase_if(records, [](const train::RunRecord& record) { return record.layers != 2; });
+  const study::PlantedStudy study(records);
+  study.scratch.write("study/law.json", "the law of runs that are no more");
+  const CommandResult text = run_command({"study", "fit", study.folder.name()});
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("6 runs"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("! no joint law"), std::string::npos) << text.out;
+  EXPECT_EQ(text.err, "");
+  EXPECT_FALSE(std::filesystem::exists(study.folder.law()));
+  study.scratch.write("study/law.json", "the law of runs that are no more");
+  const auto document = report_json(study);
+  EXPECT_TRUE(document["fit"]["law"].is_null());
+  EXPECT_FALSE(document["fit"]["warnings"].empty());
+  EXPECT_FALSE(std::filesystem::exists(study.folder.law()));
+  // A law that was asked for by name and is not there is an error, after everything was said.
+  const CommandResult asked =
+      run_command({"study", "fit", study.folder.name(), "--save", study.scratch / "own.json"});
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_NE(asked.out.find("! no joint law"), std::string::npos) << asked.out;
 }
 
 TEST(StudyFitCommand, SaysWhatIsWrong) {

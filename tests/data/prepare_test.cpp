@@ -93,7 +93,7 @@ TEST(PrepareCorpus, EndTokensCloseDocumentsExceptBlocks) {
   TokenSet(folder / "t").file(Split::train).copy(0, ids);
   EXPECT_EQ(ids, (std::vector<TokenId>{'a', 'b', '\n', 256, 'c', 'd', '\n', 256}));
   request.documents.kind = DocumentKind::blocks;
-  EXPECT_EQ(prepare(request).splits[0].count, 6u);
+  EXPECT_EQ(prepare(request).splits[Split::train].count, 6u);
 }
 
 TEST(PrepareCorpus, HeldOutSourcesGoWhereTheyAreSent) {

@@ -139,7 +139,7 @@ TEST_F(HfLayout, WhatALayoutCannotSayIsRefused) {
   refused([](ModelSpec& s) { s.positions = Positions::learned; }, HfFormat::llama);
   refused([](ModelSpec& s) { s.embedding_rank = 4; }, HfFormat::llama);
   EXPECT_NO_THROW(check_expressible(llama_spec(), HfFormat::llama));
-  EXPECT_THROW(parse_hf_format("hf-lama"), ConfigError);
+  EXPECT_THROW(parse_enum<HfFormat>("hf-lama", "format"), ConfigError);
 }
 
 TEST_F(HfLayout, BrokenFoldersGetOneLine) {

@@ -92,7 +92,7 @@ TEST_F(StudyErrors, AFullDiskLosesNothing) {
   EXPECT_EQ(ended.code, 0) << ended.err;
   std::size_t records = 0;
   for (const auto& run : fs::directory_iterator(tiny_.directory / "runs")) {
-    records += read_run_state(run.path()).record.has_value();
+    records += read_run_state(StudyRunFolder(run.path())).record.has_value();
   }
   EXPECT_EQ(records, 8u);
 }
@@ -104,7 +104,7 @@ TEST_F(StudyErrors, TwoCommandsAtOnceAndAStop) {
     run(longer);
     _exit(0);
   }
-  const fs::path lock = study_lock_path(tiny_.directory);
+  const fs::path lock = StudyFolder(tiny_.directory).lock();
   for (int i = 0; i < 500 && !fs::exists(tiny_.directory / "runs"); ++i) usleep(20'000);
   ASSERT_TRUE(FileLock::holder(lock));
   expect_complaint(run(longer), 2, "another command is at this study");

@@ -1,4 +1,4 @@
-// The index, points.csv, exports and the report document.
+// The index and the exports of a study.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "study/export.h"
-#include "study/report_data.h"
+#include "study/ledger.h"
 #include "study/study_index.h"
 #include "study/tfevents.h"
 #include "tiny_study.h"
@@ -47,14 +47,14 @@ TEST(StudyIndex, IsRebuiltFromTheFoldersAlone) {
   const ScratchFolder folder;
   for (int i = 0; i < 50; ++i) write_record(folder, i);
   folder.write("runs/half/record.json", "{\"schema\": \"fathom.rec");
-  const auto rows = reindex(folder.path());
+  const auto rows = rebuild_tables(folder.path());
   EXPECT_EQ(rows.size(), 51u);
-  StudyIndex index(folder.path());
+  StudyIndex index(StudyFolder(folder.path()).index());
   EXPECT_EQ(index.query("", "").size(), 51u);
   const auto chosen = index.query("layers = 2 and status = 'finished'", "loss desc");
   ASSERT_EQ(chosen.size(), 11u);  // of 13 with i % 4 = 1, 21 and 49 diverged
-  EXPECT_GT(chosen[0].loss, chosen[1].loss);
-  EXPECT_EQ(chosen[0].tokens_per_second, 320);  // half of 1280 tokens in two seconds
+  EXPECT_GT(chosen[0].final_loss, chosen[1].final_loss);
+  EXPECT_EQ(chosen[0].tokens_per_second(), 320);  // half of 1280 tokens in two seconds
   EXPECT_THROW(index.query("no such column = 1", ""), ConfigError);
   const std::string csv = file_bytes(folder / "points.csv");
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 1 + 50 - 8);
@@ -66,8 +66,8 @@ TEST(StudyIndex, ABrokenDatabaseIsMadeAnew) {
   const ScratchFolder folder;
   write_record(folder, 1);
   folder.write("study.db", "this is no database, but a text long enough to be looked at as one");
-  reindex(folder.path());
-  EXPECT_EQ(StudyIndex(folder.path()).query("", "").size(), 1u);
+  rebuild_tables(folder.path());
+  EXPECT_EQ(StudyIndex(StudyFolder(folder.path()).index()).query("", "").size(), 1u);
 }
 
 TEST(TfEvents, ChecksumsAndFrames) {
@@ -107,9 +107,9 @@ TEST(Export, EveryFormatOfATrainedStudy) {
   const auto rows = collect_rows(study);
   const std::string csv = export_csv(rows);
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
-  const auto json = nlohmann::json::parse(export_json(rows));
+  const auto json = export_json(rows);
   EXPECT_EQ(json["runs"].size(), 4u);
-  EXPECT_EQ(export_tensorboard(tiny.directory, rows, tiny.folder / "tb"), 4u);
+  EXPECT_EQ(export_tensorboard(study.folder, rows, tiny.folder / "tb"), 4u);
   int files = 0;
   for (const auto& entry : fs::recursive_directory_iterator(tiny.folder / "tb")) {
     if (!entry.is_regular_file()) continue;
@@ -120,32 +120,6 @@ TEST(Export, EveryFormatOfATrainedStudy) {
   EXPECT_EQ(files, 4);
 }
 
-TEST(ReportData, FollowsItsSchema) {
-  const TinyStudy tiny;
-  const Study study = tiny.begin();
-  auto early = nlohmann::json::parse(report_data(tiny.directory, ""));
-  EXPECT_EQ(early["runs"].size(), 4u);
-  EXPECT_EQ(early["runs"][0]["status"], "pending");
-  run_all(study);
-  const auto plain = nlohmann::json::parse(report_data(tiny.directory, ""));
-  EXPECT_EQ(plain["schema"], "fathom.report/1");
-  EXPECT_EQ(plain["title"], "Tiny");
-  EXPECT_EQ(plain["answer"].size(), 2u);
-  EXPECT_TRUE(plain["fit"].is_null());
-  EXPECT_EQ(plain["spec"]["tokenizer"]["vocabulary"], 257);
-  EXPECT_EQ(plain["spec"]["corpus"]["bytes"], fs::file_size(tiny.corpus));
-  EXPECT_EQ(plain["curves"].size(), 4u);
-  EXPECT_EQ(plain["curves"][0]["points"].size(), 3u);  // steps 10, 20 and 30
-  EXPECT_EQ(plain["curves"][0]["points"][2][0], 3840);
-  EXPECT_EQ(plain["curves"][0]["points"][2][1], plain["runs"][0]["loss"]);
-  EXPECT_EQ(plain["published"]["b"], 0.0555);
-  const std::string fit =
-      R"({"transitions":[{"shallow":1,"deep":2,"params":5e4,"low":4e4,"high":7e4,"status":"seen"}],)"
-      R"("law":{"a":4.9,"b":0.06,"a_error":0.1,"b_error":0.01,"points":2},"answer":["Depth pays.","Here.","So."]})";
-  const auto fitted = nlohmann::json::parse(report_data(tiny.directory, fit));
-  EXPECT_EQ(fitted["answer"], (std::vector<std::string>{"Depth pays.", "Here.", "So."}));
-}
-
 TEST(Curve, IsThinnedToItsLimitAndKeepsTheEnd) {
   const ScratchFolder folder;
   std::string lines;
@@ -153,9 +127,9 @@ TEST(Curve, IsThinnedToItsLimitAndKeepsTheEnd) {
     lines += "{\"step\":" + std::to_string(i) + ",\"eval_loss\":" + std::to_string(500 - i) + "}\n";
   }
   folder.write("metrics.jsonl", lines);
-  const auto curve = read_curve(folder.path(), 2, 50);
+  const auto curve = read_curve(train::RunFolder(folder.path()), 50);
   ASSERT_EQ(curve.size(), 50u);
-  EXPECT_EQ(curve.back(), (std::pair<double, double>{400, 300}));
+  EXPECT_EQ(curve.back(), (std::pair<std::int64_t, double>{200, 300}));
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "study/study_index.h"
 #include "study/study_rows.h"
 #include "tiny_study.h"
 
@@ -19,10 +18,9 @@ namespace fs = std::filesystem;
 
 /// All that a run leaves behind but its times.
 std::string traces(const Study& study, const std::string& id) {
-  const fs::path folder = study.run_folder(id);
-  train::RunRecord record = train::read_run_record(folder / "record.json");
-  return file_bytes(folder / "metrics.jsonl") +
-         file_bytes(folder / "checkpoint" / "state.safetensors") +
+  const StudyRunFolder folder = study.folder.run(id);
+  train::RunRecord record = train::read_run_record(folder.record());
+  return file_bytes(folder.metrics()) + file_bytes(folder.checkpoint()) +
          std::to_string(record.final_loss) + " " + std::to_string(record.best_loss) + " " +
          std::to_string(record.tokens);
 }
@@ -35,7 +33,7 @@ std::vector<std::string> all_traces(const Study& study) {
 
 /// The process that holds a run's claim.
 pid_t worker_of(const Study& study, const PlannedRun& run) {
-  const auto holder = FileLock::holder(claim_path(study.run_folder(run.id)));
+  const auto holder = FileLock::holder(study.folder.run(run.id).claim());
   return holder ? holder->pid : 0;
 }
 
@@ -59,7 +57,6 @@ TEST(LocalExecutor, TrainsEveryRunOnceAndRecordsIt) {
   EXPECT_EQ(run_all(study, events).done, 4u);
   EXPECT_EQ(ended, 4);  // nothing was repeated
   EXPECT_EQ(all_traces(study), before);
-  reindex(tiny.directory);
   const auto points = points_of(collect_rows(study));
   ASSERT_EQ(points.size(), 4u);
   for (const fits::RunPoint& point : points) {
@@ -110,18 +107,18 @@ TEST(LocalExecutor, AFailureIsRecordedWithItsReasonAndTriedAgainLater) {
   const TinyStudy tiny;
   const Study study = tiny.begin();
   // A checkpoint that is none: the worker says so and ends.
-  const fs::path folder = study.run_folder(study.runs[0].id);
-  fs::create_directories(folder / "checkpoint");
-  tiny.folder.write("study/runs/" + study.runs[0].id + "/checkpoint/state.safetensors", "broken");
+  const StudyRunFolder folder = study.folder.run(study.runs[0].id);
+  fs::create_directories(folder.checkpoint().parent_path());
+  write_file_atomically(folder.checkpoint(), "broken");
   const ExecutorResult result = run_all(study);
   EXPECT_EQ(result.failed, 1u);
   EXPECT_EQ(result.done, 3u);
   const RunState state = read_run_state(folder);
   EXPECT_EQ(state.status, RunStatus::failed);
   EXPECT_NE(state.reason.find("state.safetensors"), std::string::npos) << state.reason;
-  fs::remove_all(folder / "checkpoint");
+  fs::remove_all(folder.checkpoint().parent_path());
   EXPECT_EQ(run_all(study).done, 4u);
-  EXPECT_FALSE(fs::exists(folder / "failed.json"));
+  EXPECT_FALSE(fs::exists(folder.failure()));
 }
 
 TEST(LocalExecutor, ADivergedRunIsAResultWithAReason) {
@@ -131,7 +128,7 @@ TEST(LocalExecutor, ADivergedRunIsAResultWithAReason) {
   const ExecutorResult result = run_all(study);
   EXPECT_EQ(result.done, 4u);
   EXPECT_EQ(result.failed, 0u);
-  const RunState state = read_run_state(study.run_folder(study.runs[0].id));
+  const RunState state = read_run_state(study.folder.run(study.runs[0].id));
   EXPECT_EQ(state.status, RunStatus::diverged);
   EXPECT_NE(state.reason.find("loss"), std::string::npos) << state.reason;
   EXPECT_TRUE(points_of(collect_rows(study)).empty());
@@ -142,12 +139,12 @@ TEST(LocalExecutor, AHalfWrittenRecordIsPutAsideAndTheRunEndedFromItsCheckpoint)
   const Study study = tiny.begin();
   run_all(study);
   const auto undisturbed = all_traces(study);
-  const fs::path record = study.run_folder(study.runs[1].id) / "record.json";
-  const std::string whole = file_bytes(record);
-  fs::resize_file(record, whole.size() / 2);
-  EXPECT_TRUE(read_run_state(record.parent_path()).broken_record);
+  const StudyRunFolder folder = study.folder.run(study.runs[1].id);
+  const std::string whole = file_bytes(folder.record());
+  fs::resize_file(folder.record(), whole.size() / 2);
+  EXPECT_TRUE(read_run_state(folder).broken_record);
   EXPECT_EQ(run_all(study).done, 4u);
-  EXPECT_TRUE(fs::exists(record.string() + ".broken"));
+  EXPECT_TRUE(fs::exists(folder.broken_record()));
   EXPECT_EQ(all_traces(study), undisturbed);
 }
 
@@ -167,11 +164,11 @@ TEST(LocalExecutor, ARunFromAStemIsTheRunFromScratch) {
   int shared = 0;
   for (const PlannedRun& run : study.runs) {
     EXPECT_EQ(traces(study, run.id), alone[run.id]);
-    const auto record = train::read_run_record(study.run_folder(run.id) / "record.json");
+    const auto record = train::read_run_record(study.folder.run(run.id).record());
     if (run.shared_steps == 0) continue;
     ++shared;
     EXPECT_EQ(record.timed_steps, record.steps - run.shared_steps);
-    EXPECT_FALSE(fs::exists(train::stem_path(study.run_folder(run.stem_from))));
+    EXPECT_FALSE(fs::exists(study.folder.run(run.stem_from).stem()));
   }
   EXPECT_EQ(shared, 4);
 }
@@ -181,14 +178,14 @@ TEST(LocalExecutor, AHeldRunIsNotTrainedTwice) {
   const Study study = tiny.begin();
   prepare_run_folder(study, study.runs[0]);
   std::optional<FileLock> claim =
-      FileLock::acquire(claim_path(study.run_folder(study.runs[0].id)), "test", 0);
+      FileLock::acquire(study.folder.run(study.runs[0].id).claim(), "test", 0);
   ASSERT_TRUE(claim);
   bool saw_three = false;
   ExecutorEvents events;
   events.tick = [&](const Snapshot& snapshot) {
     if (snapshot.done < 3 || !claim) return;
     saw_three = true;
-    EXPECT_FALSE(fs::exists(study.run_folder(study.runs[0].id) / "metrics.jsonl"));
+    EXPECT_FALSE(fs::exists(study.folder.run(study.runs[0].id).metrics()));
     claim.reset();  // now it may go on
   };
   EXPECT_EQ(run_all(study, events).done, 4u);

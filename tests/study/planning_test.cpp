@@ -18,7 +18,7 @@ PlannedRun planned(const std::string& id, double step_flops, std::int64_t steps)
   run.spec.schedule.steps = steps;
   run.spec.eval_tokens = 1;
   run.flops = step_flops * static_cast<double>(steps);
-  run.tokens = 1e12;  // one evaluation is then next to nothing
+  run.tokens = 1'000'000'000'000;  // one evaluation is then next to nothing
   return run;
 }
 

@@ -129,7 +129,7 @@ TEST(PlannedRun, CountsAreTheModelsOwn) {
            {"model.norm=none"}}) {
     for (const PlannedRun& run : plan_runs(spec(settings), TokenFacts{{}, 257})) {
       const auto model = model::build_transformer(run.spec.model, {});
-      EXPECT_EQ(run.total_parameters, static_cast<double>(model->parameter_count()))
+      EXPECT_EQ(run.total_parameters, model->parameter_count())
           << (settings.empty() ? "" : settings[0]);
     }
   }

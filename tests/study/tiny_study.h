@@ -8,7 +8,7 @@
 #include "data/sample_text.h"
 #include "scratch_folder.h"
 #include "study/local_executor.h"
-#include "study/study_folder.h"
+#include "study/study.h"
 #include "study/study_spec.h"
 
 namespace fathom::study {
@@ -51,9 +51,7 @@ inline std::filesystem::path test_program() {
 }
 
 inline ExecutorResult run_all(const Study& study, ExecutorEvents events = {}, int jobs = 2) {
-  std::vector<const PlannedRun*> runs;
-  for (const PlannedRun& run : study.runs) runs.push_back(&run);
-  return run_local(study, runs, {jobs, test_program()}, events);
+  return run_local(study, study.all_runs(), {jobs, test_program()}, events);
 }
 
 }  // namespace fathom::study

@@ -18,12 +18,12 @@ TEST(TokenStore, PreparesOnceAndRemembersTheText) {
   const TinyStudy tiny;
   const Study study = tiny.begin();
   EXPECT_TRUE(study.has_tokens);
-  const auto written = fs::last_write_time(study.tokens() / "train.tokens");
-  const CorpusFacts facts = read_corpus_facts(tiny.directory);
+  const auto written = fs::last_write_time(study.folder.tokens() / "train.tokens");
+  const CorpusFacts facts = read_corpus_facts(study.folder);
   EXPECT_EQ(facts.bytes, fs::file_size(tiny.corpus));
   EXPECT_EQ(facts.files, 1u);
   tiny.begin();
-  EXPECT_EQ(fs::last_write_time(study.tokens() / "train.tokens"), written);
+  EXPECT_EQ(fs::last_write_time(study.folder.tokens() / "train.tokens"), written);
 }
 
 TEST(TokenStore, RefusesAChangedCorpusAndTakesATouchedOne) {

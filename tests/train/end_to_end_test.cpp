@@ -39,7 +39,7 @@ TEST(EndToEnd, SmallExampleReachesTheStatedLoss) {
   RunOptions options;
   options.directory = folder / "run";
   const RunRecord record = run_training(spec, tokens, options);
-  EXPECT_EQ(record.outcome, Outcome::finished);
+  EXPECT_EQ(record.status, RunStatus::finished);
   EXPECT_NEAR(record.final_bits_per_byte / kStatedBitsPerByte, 1, 0.02);
 }
 

@@ -92,7 +92,7 @@ class RunTest : public testing::Test {
 
 TEST_F(RunTest, LearnsAndRepeatsBitForBit) {
   const RunRecord record = run(spec(), "a");
-  EXPECT_EQ(record.outcome, Outcome::finished);
+  EXPECT_EQ(record.status, RunStatus::finished);
   EXPECT_EQ(record.steps, 12);
   EXPECT_EQ(record.tokens, 12 * 4 * 2 * 32);
   EXPECT_LT(record.final_loss, std::log(257.0));
@@ -153,9 +153,9 @@ TEST_F(RunTest, ResumesAfterAStopAsIfThereWereNone) {
   int steps = 0;
   const auto stopped = run(
       spec(), "parts", false, [&](const auto&) { ++steps; }, [&] { return steps == 5; });
-  EXPECT_EQ(stopped.outcome, Outcome::interrupted);
+  EXPECT_EQ(stopped.status, RunStatus::interrupted);
   EXPECT_THROW(run(spec(), "parts"), ConfigError);
-  EXPECT_EQ(run(spec(), "parts", true).outcome, Outcome::finished);
+  EXPECT_EQ(run(spec(), "parts", true).status, RunStatus::finished);
   expect_equal_runs("whole", "parts");
 }
 
@@ -177,7 +177,7 @@ TEST_F(RunTest, LossesMayBeLookedAtLater) {
   const RunSpec rare = spec({"train.eval_every=6", "train.checkpoint_every=0"});
   run(rare, "rare");
   const RunRecord stopped = run_ahead(rare, "rare_ahead");
-  EXPECT_EQ(stopped.outcome, Outcome::interrupted);
+  EXPECT_EQ(stopped.status, RunStatus::interrupted);
   EXPECT_EQ(stopped.steps, 4);  // the step looked at and three on their way
   EXPECT_EQ(asked, 1);
   options.stop = {};
@@ -188,7 +188,7 @@ TEST_F(RunTest, LossesMayBeLookedAtLater) {
       {"train.learning_rate=1000.0", "train.clip_norm=0.0", "train.warmup=0", "train.steps=60"});
   const RunRecord diverged = run(wild, "wild");
   const RunRecord diverged_ahead = run_ahead(wild, "wild_ahead");
-  EXPECT_EQ(diverged_ahead.outcome, Outcome::diverged);
+  EXPECT_EQ(diverged_ahead.status, RunStatus::diverged);
   EXPECT_EQ(diverged_ahead.steps, diverged.steps);
   EXPECT_EQ(diverged_ahead.reason, diverged.reason);
   EXPECT_EQ(file("wild", "metrics.jsonl"), file("wild_ahead", "metrics.jsonl"));
@@ -204,7 +204,7 @@ TEST_F(RunTest, ResumesAfterAKill) {
       });
     });
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    EXPECT_EQ(run(spec(), name, true).outcome, Outcome::finished);
+    EXPECT_EQ(run(spec(), name, true).status, RunStatus::finished);
     expect_equal_runs("whole", name);
   }
 }
@@ -221,7 +221,7 @@ TEST_F(RunTest, AFullDiskLeavesThePreviousCheckpoint) {
   });
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 3);  // DataError
-  EXPECT_EQ(run(spec(), "full", true).outcome, Outcome::finished);
+  EXPECT_EQ(run(spec(), "full", true).status, RunStatus::finished);
   expect_equal_runs("whole", "full");
 }
 
@@ -229,9 +229,9 @@ TEST_F(RunTest, ADivergedRunIsAResult) {
   const RunSpec wild = spec(
       {"train.learning_rate=1000.0", "train.clip_norm=0.0", "train.warmup=0", "train.steps=60"});
   const RunRecord record = run(wild, "wild");
-  EXPECT_EQ(record.outcome, Outcome::diverged);
+  EXPECT_EQ(record.status, RunStatus::diverged);
   EXPECT_LT(record.steps, 60);
-  EXPECT_EQ(run(wild, "wild").outcome, Outcome::diverged);  // read back, not repeated
+  EXPECT_EQ(run(wild, "wild").status, RunStatus::diverged);  // read back, not repeated
 }
 
 TEST_F(RunTest, StopsEarlyWhenPatienceRunsOut) {
@@ -239,7 +239,7 @@ TEST_F(RunTest, StopsEarlyWhenPatienceRunsOut) {
   const RunRecord record = run(spec({"train.learning_rate=0.0", "train.eval_every=1",
                                      "train.patience=3", "model.dropout=0.0"}),
                                "still");
-  EXPECT_EQ(record.outcome, Outcome::early_stopped);
+  EXPECT_EQ(record.status, RunStatus::early_stopped);
   EXPECT_EQ(record.steps, 4);
 }
 
@@ -296,7 +296,7 @@ TEST_F(RunTest, CudaRepeatsAndResumesBitForBit) {
     expect_equal_runs(type + "_whole", type + "_again");
     int steps = 0;
     const auto stop_early = [&] { return ++steps == 5; };
-    EXPECT_EQ(run(cuda, type + "_stopped", false, {}, stop_early).outcome, Outcome::interrupted);
+    EXPECT_EQ(run(cuda, type + "_stopped", false, {}, stop_early).status, RunStatus::interrupted);
     run(cuda, type + "_stopped", true);
     expect_equal_runs(type + "_whole", type + "_stopped");
     const RunRecord cpu = run(spec({"train.precision=" + type}), type + "_cpu");

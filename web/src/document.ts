@@ -1,12 +1,16 @@
-// The report's input, schema fathom.report/1, read with suspicion: any field may be null, missing
-// or of another type, and the page must still say what it can. After `read_study` every number is
-// finite or null and every list exists.
+// The report's input, read with suspicion: any field may be null, missing or of another type, and
+// the page must still say what it can. After `read_study` every number is finite or null and every
+// list exists. Which fields there are stands in schema/report.schema.json; a name that is not in it
+// does not compile.
+import * as schema from './generated/report_schema';
+
+export type RunField = keyof schema.Run;
+export type Value = number | string | null;
 
 export interface Run {
   id: string;
   layers: number;
   width: number | null;
-  heads: number | null;
   params: number | null;
   tokens: number | null;
   seed: string;
@@ -17,6 +21,8 @@ export interface Run {
   seconds: number | null;
   tokens_per_second: number | null;
   flops: number | null;
+  /// Every field of the schema, for the table, its filter and its CSV.
+  fields: Record<RunField, Value>;
 }
 
 export interface Curve {
@@ -34,12 +40,14 @@ export interface Transition {
   status: string;
 }
 
+/// ln d = a + b L with standard errors and their correlation.
 export interface Law {
+  name: string;
   a: number;
   b: number;
   a_error: number | null;
   b_error: number | null;
-  covariance: number | null;
+  correlation: number | null;
   points: number | null;
   reading: string;
 }
@@ -63,10 +71,11 @@ export interface Study {
   published: Law | null;
 }
 
-type Loose = Record<string, unknown>;
+/// What a document claims to be a T: the fields may be looked at, their values are unknown.
+type Claimed<T> = { readonly [Field in keyof T]?: unknown };
 
-const object = (value: unknown): Loose =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Loose) : {};
+const object = <T>(value: unknown): Claimed<T> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Claimed<T>) : {};
 const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 const number = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? value : null;
@@ -84,7 +93,7 @@ function flatten(value: unknown, prefix = ''): [string, string][] {
     return [[prefix, value.map((entry) => text(entry) || JSON.stringify(entry)).join(', ')]];
   }
   if (typeof value === 'object') {
-    return Object.entries(value as Loose).flatMap(([key, inner]) =>
+    return Object.entries(value).flatMap(([key, inner]) =>
       flatten(inner, prefix ? `${prefix}.${key}` : key),
     );
   }
@@ -94,30 +103,43 @@ function flatten(value: unknown, prefix = ''): [string, string][] {
   return [[prefix, String(value)]];
 }
 
+/// A seed may be zero or a name; every other number of a run is above zero.
+function read_field(name: RunField, numeric: boolean, value: unknown): Value {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (name === 'seed') return number(value) ?? (text(value) || null);
+  return numeric ? positive(value) : text(value) || null;
+}
+
 function read_run(value: unknown): Run | null {
-  const run = object(value);
-  const layers = positive(run.layers);
+  const run = object<schema.Run>(value);
+  const fields = {} as Run['fields'];
+  for (const { name, numeric } of schema.kRunFields) {
+    fields[name] = read_field(name, numeric, run[name]);
+  }
+  const count = (name: RunField): number | null => positive(fields[name]);
+  const layers = count('layers');
   if (layers === null) return null;
+  fields.status ??= 'unknown';
   return {
-    id: text(run.id),
+    id: text(fields.id),
     layers,
-    width: positive(run.width),
-    heads: positive(run.heads),
-    params: positive(run.params),
-    tokens: positive(run.tokens),
-    seed: text(run.seed),
-    loss: positive(run.loss),
-    bits_per_byte: positive(run.bits_per_byte),
-    status: text(run.status) || 'unknown',
-    reason: text(run.reason),
-    seconds: positive(run.seconds),
-    tokens_per_second: positive(run.tokens_per_second),
-    flops: positive(run.flops),
+    width: count('width'),
+    params: count('params'),
+    tokens: count('tokens'),
+    seed: text(fields.seed),
+    loss: count('loss'),
+    bits_per_byte: count('bits_per_byte'),
+    status: text(fields.status),
+    reason: text(fields.reason),
+    seconds: count('seconds'),
+    tokens_per_second: count('tokens_per_second'),
+    flops: count('flops'),
+    fields,
   };
 }
 
 function read_transition(value: unknown): Transition | null {
-  const from = object(value);
+  const from = object<schema.Transition>(value);
   const shallow = positive(from.shallow);
   const deep = positive(from.deep);
   if (shallow === null || deep === null) return null;
@@ -133,7 +155,7 @@ function read_transition(value: unknown): Transition | null {
 }
 
 function read_curve(value: unknown): Curve {
-  const curve = object(value);
+  const curve = object<schema.Curve>(value);
   const points: [number, number][] = [];
   for (const point of list(curve.points)) {
     const tokens = Array.isArray(point) ? positive(point[0]) : null;
@@ -143,20 +165,26 @@ function read_curve(value: unknown): Curve {
   return { id: text(curve.id), points };
 }
 
-function read_law(value: unknown): Law | null {
-  const law = object(value);
+function read_law(value: unknown, name: string): Law | null {
+  const law = object<schema.Law>(value);
   const a = number(law.a);
   const b = number(law.b);
   if (a === null || b === null) return null;
   return {
+    name,
     a,
     b,
     a_error: number(law.a_error),
     b_error: number(law.b_error),
-    covariance: number(law.covariance),
-    points: number(law.points),
+    correlation: number(law.correlation),
+    points: Array.isArray(law.points) ? law.points.length : null,
     reading: text(law.reading),
   };
+}
+
+function read_published(value: unknown): Law | null {
+  const name = text(object<schema.PublishedLaw>(value).name);
+  return read_law(value, name ? `published (${name})` : 'published');
 }
 
 function present<T>(values: (T | null)[]): T[] {
@@ -164,9 +192,9 @@ function present<T>(values: (T | null)[]): T[] {
 }
 
 export function read_study(document: unknown): Study {
-  const root = object(document);
-  const spec = object(root.spec);
-  const fit = object(root.fit);
+  const root = object<schema.ReportDocument>(document);
+  const spec = object<schema.Spec>(root.spec);
+  const fit = object<schema.Fit>(root.fit);
   const facts: Study['facts'] = [];
   for (const [name, value] of Object.entries(spec)) {
     if (name === 'toml') continue;
@@ -186,11 +214,11 @@ export function read_study(document: unknown): Study {
       .map(read_curve)
       .filter((curve) => curve.points.length > 0),
     transitions: present(list(fit.transitions).map(read_transition)),
-    law: read_law(fit.law),
+    law: read_law(fit.law, 'this study'),
     joint: flatten(fit.joint),
     verdict: text(fit.verdict),
     cautions: list(fit.warnings).map(text).filter(Boolean),
     has_fit: root.fit !== null && root.fit !== undefined,
-    published: read_law(root.published),
+    published: read_published(root.published),
   };
 }

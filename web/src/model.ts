@@ -45,11 +45,14 @@ function longest_runs(runs: Run[]): Run[] {
   return runs.filter((run) => (run.tokens ?? 0) === most.get(shape_of(run)));
 }
 
+/// Stopping early is an end like another; other programs have their own words.
+const kFinished = ['finished', 'early_stopped', 'done', 'complete', 'completed'];
+
 /// A run without a status counts by its loss.
 export const is_finished = (run: Run): boolean =>
   run.status === 'unknown'
     ? run.loss !== null
-    : ['finished', 'done', 'complete', 'completed'].includes(run.status.toLowerCase());
+    : kFinished.includes(run.status.toLowerCase());
 
 /// Cells per depth, sizes ascending.
 export function cells_by_depth(model: Model, measure: Measure): Map<number, Cell[]> {

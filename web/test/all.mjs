@@ -3,7 +3,9 @@
 import test, { after, before } from 'node:test';
 import { find_chromium, launch, Reports } from './browser.mjs';
 import { chart_tests } from './charts_test.mjs';
+import { law_tests } from './law_test.mjs';
 import { page_tests } from './page_test.mjs';
+import { schema_tests } from './schema_test.mjs';
 import { table_tests } from './table_test.mjs';
 
 if (find_chromium() === null) {
@@ -26,6 +28,8 @@ after(async () => {
 });
 
 const context = { browser: () => running, reports };
+schema_tests(test, context);
 page_tests(test, context);
+law_tests(test, context);
 chart_tests(test, context);
 table_tests(test, context);

@@ -1,7 +1,15 @@
 // What the browser tests and the benchmark share: Chromium from the PATH, pages rendered by the
 // program itself, and a page that remembers every error and every request it made.
 import { execFileSync } from 'node:child_process';
-import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -45,8 +53,59 @@ export class Reports {
     return page;
   }
 
+  /// A study's folder with the runs of a document as records, as if they had been trained, and the
+  /// document and page that the program makes of it.
+  study(name) {
+    const folder = join(this.folder, `study-${name}`);
+    write_study(folder, this.document(name));
+    execFileSync(this.program, ['study', 'report', folder], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const file = join(folder, 'report.json');
+    return { document: JSON.parse(readFileSync(file, 'utf8')), page: join(folder, 'report.html') };
+  }
+
   remove() {
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+const kStudySpec = `title = "Planted"
+question = "Where does depth pay?"
+[corpus]
+path = "gone.txt"
+[grid]
+kind = "list"
+shapes = ["2x64"]
+[budget]
+tokens = "100M"
+`;
+
+/// Names of record.json where they differ from those of a table.
+const kRecordNames = {
+  params: 'non_embedding_parameters',
+  total_params: 'parameters',
+  loss: 'final_loss',
+  bits_per_byte: 'final_bits_per_byte',
+  status: 'outcome',
+};
+
+function write_study(folder, { runs, curves }) {
+  const points = new Map(curves.map((curve) => [curve.id, curve.points]));
+  const write = (run_folder, run) => {
+    const { tokens_per_second, ...fields } = { ...run, reason: run.reason ?? '', steps: 1000 };
+    const record = Object.entries(fields).map(([key, value]) => [kRecordNames[key] ?? key, value]);
+    writeFileSync(join(run_folder, 'record.json'), JSON.stringify(Object.fromEntries(record)));
+    const lines = points
+      .get(run.id)
+      .map(([tokens, loss]) => ({ step: Math.round((1000 * tokens) / run.tokens), eval_loss: loss }))
+      .map((line) => `${JSON.stringify(line)}\n`);
+    writeFileSync(join(run_folder, 'metrics.jsonl'), lines.join(''));
+  };
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'study.toml'), kStudySpec);
+  for (const run of runs) {
+    const run_folder = join(folder, 'runs', run.id);
+    mkdirSync(run_folder, { recursive: true });
+    write(run_folder, run);
   }
 }
 

@@ -101,6 +101,15 @@ export function chart_tests(test, { browser, reports }) {
     await page.close();
   });
 
+  test('a run that stopped early counts like a finished one', async () => {
+    const page = await open(browser(), reports.render('early_stopped'));
+    await show(page, 'loss-by-size');
+    const [, ...rows] = parse_csv((await handed_over(page, 'loss-by-size', 'CSV')).toString());
+    assert.equal(rows.length, 45);
+    assert.equal(await page.locator('header .warning').count(), 0);
+    await page.close();
+  });
+
   test('shapes are compared at their largest token budget', async () => {
     const page = await open(browser(), reports.render('two_budgets'));
     await show(page, 'loss-by-size');

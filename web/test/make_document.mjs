@@ -43,10 +43,10 @@ export function planted_loss(layers, params) {
   return kScale.floor + kScale.amplitude * params ** -kScale.exponent * (1 + penalty);
 }
 
-function make_run(layers, size, seed, random, tokens) {
+function make_run(layers, size, seed, random, { tokens, noise: scatter }) {
   const width = Math.max(8, Math.round(Math.sqrt(size / (12 * layers)) / 8) * 8);
   const params = 12 * layers * width * width;
-  const noise = 0.008 * (random() + random() + random() - 1.5);
+  const noise = scatter * (random() + random() + random() - 1.5);
   const loss = planted_loss(layers, params) + noise;
   const speed = 4e13 / (6 * params + 9e5 * layers) / (1 + layers / 160);
   const id =
@@ -107,6 +107,7 @@ export function make_document(options = {}) {
   const seeds = options.seeds ?? 3;
   const random = make_random(options.random_seed ?? 7);
   const tokens = options.tokens ?? 1e8;
+  const noise = options.noise ?? 0.008;
   const sizes = Array.from(
     { length: count },
     (_, i) => 2e5 * 100 ** (count > 1 ? i / (count - 1) : 0),
@@ -115,7 +116,7 @@ export function make_document(options = {}) {
   for (const layers of depths) {
     for (const size of sizes) {
       for (let seed = 0; seed < seeds; ++seed)
-        runs.push(make_run(layers, size, seed, random, tokens));
+        runs.push(make_run(layers, size, seed, random, { tokens, noise }));
     }
   }
   const transitions = depths.slice(1).map((deep, i) => make_transition(depths[i], deep, sizes));
@@ -132,8 +133,8 @@ export function make_document(options = {}) {
     ],
     spec: {
       toml: '[corpus]\npath = "sotu"\n\n[grid]\ndepths = [2, 3, 6, 12, 24]\nseeds = 3\n',
-      corpus: { name: 'sotu', bytes: 10342112, hash: 'xxh3:8b1f0c2e9d4a7f6655aa0123456789ab' },
-      tokenizer: { kind: 'bpe', vocab: 2000, hash: 'xxh3:0011223344556677889900aabbccddee' },
+      corpus: { name: 'sotu', bytes: 10342112, xxh128: '8b1f0c2e9d4a7f6655aa0123456789ab' },
+      tokenizer: { kind: 'bpe', vocabulary: 2000, hash: '0011223344556677889900aabbccddee' },
     },
     versions: { fathom: '0.1.0', compiler: 'GNU 12.2.0', device: 'synthetic' },
     runs,
@@ -145,20 +146,33 @@ export function make_document(options = {}) {
         b: kLaw.b,
         a_error: 0.05,
         b_error: 0.004,
-        points: transitions.filter((t) => t.status === 'crossing').length,
+        correlation: -0.9,
+        points: transitions
+          .filter((t) => t.status === 'crossing')
+          .map((t) => ({ layers: (t.shallow + t.deep) / 2, width: t.width, log_error: 0.05 })),
         reading: 'midpoint',
+        ...options.law,
       },
       joint: {
-        form: 'additive',
-        E: kScale.floor,
-        A: kScale.amplitude,
-        alpha: kScale.exponent,
+        form: 'P',
+        coefficients: {
+          P: { log_coefficient: Math.log(kScale.amplitude), exponent: kScale.exponent },
+          constant: { log: Math.log(kScale.floor) },
+        },
         holdout_error: 0.0031,
       },
       warnings: ['tokens do not vary apart from size'],
       verdict: 'Three transitions stand on one exponential; 2 → 3 is bounded from above only.',
     },
-    published: { a: 5.039, b: 0.0555, a_error: 0.03, b_error: 0.0013 },
+    published: {
+      a: 5.039,
+      b: 0.0555,
+      a_error: 0.03,
+      b_error: 0.0013,
+      correlation: null,
+      name: 'Levine 2020',
+      source: 'arXiv 2006.12467',
+    },
   };
 }
 
@@ -174,6 +188,21 @@ export const kDocuments = {
       seeds: 5,
       curve_points: 12,
     }),
+  /// Quiet enough for a fit to find the planted law again.
+  quiet: () => make_document({ seeds: 1, noise: 0.001 }),
+  /// A law from two crossings: its errors are large and nearly cancel where the crossings are.
+  correlated: () =>
+    make_document({ law: { a: 4.865, b: 0.0587, a_error: 0.272, b_error: 0.0732, correlation: -0.98 } }),
+  independent: () =>
+    make_document({ law: { a_error: 0.272, b_error: 0.0732, correlation: null } }),
+  /// Patience ran out in every fourth run: a result like another.
+  early_stopped: () => {
+    const document = make_document();
+    document.runs.forEach((run, i) => {
+      if (i % 4 === 0) run.status = 'early_stopped';
+    });
+    return document;
+  },
   no_fit: () => ({ ...make_document(), fit: null, answer: null }),
   one_run: () => {
     const document = make_document({ depths: [4], sizes: 1, seeds: 1 });

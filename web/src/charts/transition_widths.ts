@@ -1,6 +1,7 @@
 // The width from which a depth pays, against depth, with this study's law and the published one:
 //
-//   ln d = a + b L,   band: one standard error, sqrt(a_error^2 + (L b_error)^2 + 2 L cov(a, b))
+//   ln d = a + b L,   band: one standard error, sqrt(a_error^2 + (L b_error)^2 + 2 L cov(a, b)),
+//                     cov(a, b) = correlation a_error b_error
 //
 // Transitions are measured as sizes; their interval in width follows from N ~ d^2 at fixed depth.
 import type { Law, Transition } from '../document';
@@ -25,7 +26,7 @@ const kPublished = 'var(--ink-soft)';
 
 export function transition_widths(model: Model): Plot {
   const { law, published } = model.study;
-  const independent = law !== null && law.covariance === null;
+  const laws = [law, published].filter((entry): entry is Law => entry !== null);
   return new Plot({
     id: 'transition-widths',
     title: 'Width from which depth pays',
@@ -35,9 +36,15 @@ export function transition_widths(model: Model): Plot {
     content: () => make_content(model, law, published),
     note:
       'Points: transitions of this study with 95 % intervals; arrows: one-sided bounds where the ' +
-      'transition lies outside the grid. Bands: one standard error of each law' +
-      (independent ? ', its two errors taken as independent, which makes them too wide.' : '.'),
+      `transition lies outside the grid. Bands: one standard error of each law.${caveat(laws)}`,
   });
+}
+
+/// Errors whose correlation nobody gave are drawn as independent, which is usually too wide.
+function caveat(laws: Law[]): string {
+  const names = laws.filter((law) => law.correlation === null).map((law) => law.name);
+  if (names.length === 0) return '';
+  return ` The correlation of a and b is unknown for ${names.join(' and ')} and taken as zero.`;
 }
 
 /// Where a transition stands: at the deeper depth, or midway when the law was read so.
@@ -65,7 +72,8 @@ export const law_width = (law: Law, depth: number): number => Math.exp(law.a + l
 export function law_error(law: Law, depth: number): number {
   const a = law.a_error ?? 0;
   const b = law.b_error ?? 0;
-  return Math.sqrt(Math.max(0, a * a + (depth * b) ** 2 + 2 * depth * (law.covariance ?? 0)));
+  const covariance = (law.correlation ?? 0) * a * b;
+  return Math.sqrt(Math.max(0, a * a + (depth * b) ** 2 + 2 * depth * covariance));
 }
 
 function make_content(model: Model, law: Law | null, published: Law | null): Content {
@@ -127,7 +135,8 @@ function draw_law(
   );
   const at = (depth: number, sigma: number) =>
     view.y(Math.max(1e-6, law_width(law, depth) * Math.exp(sigma * law_error(law, depth))));
-  view.inside.append(
+  const lines = s('g', { class: 'law', 'data-law': name });
+  lines.append(
     band(
       depths.map((depth) => [view.x(depth), at(depth, -1), at(depth, 1)]),
       colour,
@@ -140,6 +149,7 @@ function draw_law(
       dash ? `stroke-dasharray:${dash}` : '',
     ),
   );
+  view.inside.append(lines);
   const end = Math.min(view.area.bottom - 4, Math.max(view.area.top + 8, at(domain[1], 0) + 4));
   if (view.narrow) {
     const y = at(domain[1] * 0.97, 0) - 8;

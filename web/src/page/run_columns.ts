@@ -1,130 +1,54 @@
-// The columns of the table of runs: how each is shown, sorted and compared in a filter.
-import type { Run } from '../document';
+// The fields of a run as the table shows, sorts and filters them. Which there are, their titles and
+// their formats stand in schema/report.schema.json.
+import type { Run, RunField, Value } from '../document';
 import { duration, fixed, flops, si, whole } from '../format';
+import { kRunFields, type RunFormat } from '../generated/report_schema';
 
-export interface Column {
-  name: string;
-  title: string;
-  /// Relative width.
-  share: number;
+const kWrite: Record<RunFormat, (value: number) => string> = {
+  plain: String,
+  text: String,
+  whole,
+  si,
+  flops,
+  duration,
+  loss: (value) => fixed(value, 4),
+};
+
+export interface Field {
+  name: RunField;
   numeric: boolean;
-  value: (run: Run) => number | string | null;
+  value: (run: Run) => Value;
   show: (run: Run) => string;
 }
 
-const column = (
-  name: string,
-  title: string,
-  share: number,
-  value: Column['value'],
-  show: (run: Run) => string,
-  numeric = true,
-): Column => ({ name, title, share, value, show, numeric });
-
-export const kColumns: Column[] = [
-  column(
-    'id',
-    'Run',
-    1.5,
-    (r) => r.id,
-    (r) => r.id || '–',
-    false,
-  ),
-  column(
-    'layers',
-    'Layers',
-    0.8,
-    (r) => r.layers,
-    (r) => String(r.layers),
-  ),
-  column(
-    'width',
-    'Width',
-    0.8,
-    (r) => r.width,
-    (r) => whole(r.width),
-  ),
-  column(
-    'heads',
-    'Heads',
-    0.8,
-    (r) => r.heads,
-    (r) => whole(r.heads),
-  ),
-  column(
-    'params',
-    'Params',
-    1,
-    (r) => r.params,
-    (r) => si(r.params),
-  ),
-  column(
-    'tokens',
-    'Tokens',
-    1,
-    (r) => r.tokens,
-    (r) => si(r.tokens),
-  ),
-  column(
-    'seed',
-    'Seed',
-    0.7,
-    (r) => number_or_text(r.seed),
-    (r) => r.seed || '–',
-  ),
-  column(
-    'loss',
-    'Loss',
-    0.9,
-    (r) => r.loss,
-    (r) => fixed(r.loss, 4),
-  ),
-  column(
-    'bits_per_byte',
-    'Bits/byte',
-    1,
-    (r) => r.bits_per_byte,
-    (r) => fixed(r.bits_per_byte, 4),
-  ),
-  column(
-    'seconds',
-    'Time',
-    1.1,
-    (r) => r.seconds,
-    (r) => duration(r.seconds),
-  ),
-  column(
-    'tokens_per_second',
-    'Tokens/s',
-    1,
-    (r) => r.tokens_per_second,
-    (r) => si(r.tokens_per_second),
-  ),
-  column(
-    'flops',
-    'FLOPs',
-    1,
-    (r) => r.flops,
-    (r) => flops(r.flops),
-  ),
-  column(
-    'status',
-    'Status',
-    1.6,
-    (r) => r.status,
-    (r) => (r.reason ? `${r.status}: ${r.reason}` : r.status),
-    false,
-  ),
-];
-
-function number_or_text(text: string): number | string | null {
-  if (text === '') return null;
-  const value = Number(text);
-  return Number.isFinite(value) ? value : text;
+export interface Column extends Field {
+  title: string;
+  share: number; // relative width
 }
 
+function show(run: Run, name: RunField, format: RunFormat): string {
+  const value = run.fields[name];
+  if (name === 'status' && run.reason) return `${run.status}: ${run.reason}`;
+  if (value === null) return '–';
+  return typeof value === 'number' ? kWrite[format](value) : value;
+}
+
+const field = ({ name, format, numeric }: (typeof kRunFields)[number]): Field => ({
+  name,
+  numeric,
+  value: (run) => run.fields[name],
+  show: (run) => show(run, name, format),
+});
+
+/// What a filter may compare and a CSV holds.
+export const kFields: Field[] = kRunFields.map(field);
+
+export const kColumns: Column[] = kRunFields.flatMap((entry) =>
+  entry.column ? [{ ...field(entry), ...entry.column }] : [],
+);
+
 /// Missing values go last whichever way is sorted.
-export function sorted(runs: Run[], column: Column, descending: boolean): Run[] {
+export function sorted(runs: Run[], column: Field, descending: boolean): Run[] {
   const keyed = runs.map((run, index) => ({ run, index, key: column.value(run) }));
   const way = descending ? -1 : 1;
   keyed.sort((a, b) => {

@@ -1,7 +1,7 @@
 // The filter language of the table: words that must occur (in id, status or reason), and
 // comparisons, all of which must hold: `diverged`, `layers=6`, `width>=256`, `params<2M`.
 import type { Run } from '../document';
-import { kColumns } from './run_columns';
+import { kFields } from './run_columns';
 
 export type Filter = (run: Run) => boolean;
 
@@ -24,7 +24,7 @@ function compare(left: number, sign: string, right: number): boolean {
 
 function condition(word: string): Filter {
   const match = /^([a-z_]+)(<=|>=|=|<|>)(.+)$/i.exec(word);
-  const column = match && kColumns.find((entry) => entry.name === match[1]!.toLowerCase());
+  const column = match && kFields.find((entry) => entry.name === match[1]!.toLowerCase());
   if (!match || !column) {
     const wanted = word.toLowerCase();
     return (run) => `${run.id} ${run.status} ${run.reason}`.toLowerCase().includes(wanted);

@@ -6,7 +6,7 @@ import { save_csv } from '../export/save_menu';
 import { layers, plural, whole } from '../format';
 import { is_finished, type Model } from '../model';
 import type { Store } from '../store';
-import { kColumns, sorted } from './run_columns';
+import { kColumns, kFields, sorted } from './run_columns';
 import { parse_filter } from './run_filter';
 
 const kRow = 32;
@@ -26,7 +26,10 @@ export class RunTable {
   private readonly scroller_: HTMLElement;
   private readonly body_ = h('div', { class: 'rows', role: 'rowgroup' });
   private readonly heads_: HTMLElement[] = [];
-  private sort_ = { column: kColumns[7]!, descending: false };
+  private sort_ = {
+    column: kColumns.find((column) => column.name === 'loss') ?? kColumns[0]!,
+    descending: false,
+  };
   private rows_: Run[] = [];
   private first_ = -1;
 
@@ -197,8 +200,8 @@ export class RunTable {
 
   private save(): void {
     save_csv('runs.csv', {
-      header: [...kColumns.map((column) => column.name), 'reason'],
-      rows: this.rows_.map((run) => [...kColumns.map((column) => column.value(run)), run.reason]),
+      header: kFields.map((field) => field.name),
+      rows: this.rows_.map((run) => kFields.map((field) => field.value(run))),
     });
   }
 }

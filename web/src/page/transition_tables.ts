@@ -8,15 +8,13 @@ import type { Model } from '../model';
 export function transition_tables(model: Model): HTMLElement {
   const { law, published, transitions } = model.study;
   const box = h('div', { class: 'side-tables' });
-  const laws: [string, Law][] = [];
-  if (law) laws.push(['this study', law]);
-  if (published) laws.push(['published (Levine 2020)', published]);
+  const laws = [law, published].filter((entry): entry is Law => entry !== null);
   if (laws.length > 0) {
-    const rows = laws.map(([name, entry]) =>
+    const rows = laws.map((entry) =>
       h(
         'tr',
         {},
-        h('th', { scope: 'row' }, name),
+        h('th', { scope: 'row' }, entry.name),
         cell(with_error(entry.a, entry.a_error, 3)),
         cell(with_error(entry.b, entry.b_error, 4)),
         cell(whole(entry.points)),

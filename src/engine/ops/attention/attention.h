@@ -20,6 +20,7 @@
 //   q_i, then turned back, or through f' for linear attention.
 #pragma once
 
+#include "core/enum_names.h"
 #include "engine/plan/uses.h"
 
 namespace fathom::engine {
@@ -28,7 +29,13 @@ class StepPlan;
 class Differentiator;
 
 enum class AttentionKind : std::uint8_t { softmax, none, linear };
+constexpr auto enum_names(AttentionKind) {
+  return std::array{"softmax", "none", "linear"};
+}
 enum class MaskKind : std::uint8_t { causal, bidirectional, strict };
+constexpr auto enum_names(MaskKind) {
+  return std::array{"causal", "bidirectional", "strict"};
+}
 
 struct AttentionShape {
   std::int64_t batch = 1;      // B

@@ -13,6 +13,7 @@
 // x, branch, y: f32 or bf16; r has x's type; stats f32 [N, 2] = (mean, s); gain, bias f32 [1, D].
 #pragma once
 
+#include "core/enum_names.h"
 #include "engine/plan/uses.h"
 
 namespace fathom::engine {
@@ -21,6 +22,9 @@ class StepPlan;
 class Differentiator;
 
 enum class NormKind : std::uint8_t { layer, rms };
+constexpr auto enum_names(NormKind) {
+  return std::array{"layer", "rms"};
+}
 
 struct Norm {
   TensorId x, branch, gain, bias;

@@ -1,11 +1,13 @@
-#include "cli/study_fit_json.h"
+#include "fits/study_fit_json.h"
 
+#include "core/json_text.h"
 #include "core/text.h"
+#include "laws/levine.h"
 
-namespace fathom {
+namespace fathom::fits {
 namespace {
 
-using namespace fits;
+using Json = nlohmann::ordered_json;
 
 Json range(const Interval& interval) {
   return Json::array({number_or_null(interval.low), number_or_null(interval.high)});
@@ -15,7 +17,7 @@ Json transition_json(const Transition& t) {
   return {{"shallow", t.shallow},
           {"deep", t.deep},
           {"adjacent", t.adjacent},
-          {"status", to_string(t.status)},
+          {"status", name_of(t.status)},
           {"params", number_or_null(t.params)},
           {"low", number_or_null(t.low)},
           {"high", number_or_null(t.high)},
@@ -27,12 +29,13 @@ Json transition_json(const Transition& t) {
 
 Json law_json(const std::optional<ExponentialFit>& law) {
   if (!law) return nullptr;
+  const laws::LevineFit published;
   Json points = Json::array();
   for (const TransitionPoint& point : law->points) {
     points.push_back(
         {{"layers", point.layers}, {"width", point.width}, {"log_error", point.log_error}});
   }
-  return {{"reading", to_string(law->reading)},
+  return {{"reading", name_of(law->reading)},
           {"a", law->a},
           {"b", law->b},
           {"a_error", law->a_error},
@@ -44,8 +47,8 @@ Json law_json(const std::optional<ExponentialFit>& law) {
           {"degrees_of_freedom", law->degrees_of_freedom},
           {"points", points},
           {"published",
-           {{"a", 5.039},
-            {"b", 0.0555},
+           {{"a", published.a},
+            {"b", published.b},
             {"a_score", law->a_score},
             {"b_score", law->b_score},
             {"chi2", law->published_chi2}}}};
@@ -87,8 +90,8 @@ Json joint_json(const JointFit& joint) {
 
 }  // namespace
 
-Json study_fit_json(const StudyFit& fit) {
-  Json json = json_document("study-fit");
+Json to_json(const StudyFit& fit) {
+  Json json;
   json["answer"] = fit.answer;
   json["verdict"] = join(fit.answer, " ");
   json["warnings"] = fit.warnings;
@@ -119,4 +122,4 @@ Json study_fit_json(const StudyFit& fit) {
   return json;
 }
 
-}  // namespace fathom
+}  // namespace fathom::fits

@@ -1,0 +1,131 @@
+#include "study/study.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <chrono>
+#include <thread>
+
+#include "core/counts.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "data/token_set.h"
+#include "engine/device.h"
+#include "study/token_store.h"
+
+namespace fathom::study {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+StudyFolder absolute_folder(const fs::path& directory) {
+  return StudyFolder(fs::absolute(directory).lexically_normal());
+}
+
+void plan(Study& study) {
+  const std::optional<TokenFacts> facts = read_token_facts(study.folder);
+  study.has_tokens = facts.has_value();
+  study.runs = plan_runs(study.spec, facts);
+  for (PlannedRun& run : study.runs) run.spec.tokens = study.folder.tokens().string();
+}
+
+void make_directory(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) {
+    throw DataError(
+        fmt::format("{}: cannot make this folder: {}", directory.string(), error.message()));
+  }
+}
+
+}  // namespace
+
+const PlannedRun* Study::find(const std::string& id) const {
+  for (const PlannedRun& run : runs) {
+    if (run.id == id) return &run;
+  }
+  return nullptr;
+}
+
+std::vector<const PlannedRun*> Study::all_runs() const {
+  std::vector<const PlannedRun*> all;
+  for (const PlannedRun& run : runs) all.push_back(&run);
+  return all;
+}
+
+std::optional<TokenFacts> read_token_facts(const StudyFolder& folder) {
+  if (!data::is_token_set(folder.tokens())) return {};
+  const data::TokenSet tokens(folder.tokens());
+  return TokenFacts{tokens.hash(), as_signed(tokens.tokenizer().vocabulary())};
+}
+
+Study open_study(const fs::path& directory) {
+  const StudyFolder folder = absolute_folder(directory);
+  if (!fs::exists(folder.spec())) {
+    throw DataError(
+        fmt::format("{}: no study here ({} is missing); begin one with: fathom study run SPEC {}",
+                    directory.string(), StudyFolder::kSpec, directory.string()));
+  }
+  Study study{.folder = folder, .spec = read_study_spec(folder.spec()), .runs = {}};
+  plan(study);
+  return study;
+}
+
+FileLock lock_study(const fs::path& directory, const std::string& what) {
+  make_directory(directory);
+  const fs::path path = StudyFolder(directory).lock();
+  constexpr double kPatienceSeconds = 0.5;  // `status` looks at the lock for a moment
+  auto lock = FileLock::acquire(path, what, kPatienceSeconds);
+  if (lock) return std::move(*lock);
+  const auto holder = FileLock::holder(path).value_or(LockHolder{});
+  throw ConfigError(fmt::format(
+      "{}: another command is at this study (process {} on {}); wait for it, or: fathom study "
+      "stop {}",
+      directory.string(), holder.pid, holder.host, directory.string()));
+}
+
+Study begin_study(const fs::path& directory, const std::optional<StudySpec>& given,
+                  const data::PrepareProgress& progress) {
+  Study study{.folder = absolute_folder(directory),
+              .spec = given ? *given : open_study(directory).spec,
+              .runs = {}};
+  if (study.spec.device == engine::DeviceKind::cuda) engine::cuda_module();  // DeviceError: no GPU
+  ensure_tokens(study.folder, study.spec.corpus, progress);
+  const fs::path spec = study.folder.spec();
+  if (given && !(fs::exists(spec) && read_text_file(spec) == study.spec.text)) {
+    write_file_atomically(spec, study.spec.text);
+  }
+  plan(study);
+  make_directory(study.folder.runs());
+  return study;
+}
+
+void stop_study(const fs::path& directory, double wait_seconds) {
+  const fs::path lock = StudyFolder(directory).lock();
+  const auto holder = FileLock::holder(lock);
+  if (!holder) {
+    throw ConfigError(fmt::format("{}: no command is at this study", directory.string()));
+  }
+  if (holder->host != host_name() || holder->pid <= 1) {
+    throw ConfigError(fmt::format("{}: the study runs on {}, process {}; stop it there",
+                                  directory.string(), holder->host, holder->pid));
+  }
+  kill(holder->pid, SIGTERM);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
+  while (FileLock::holder(lock)) {
+    if (std::chrono::steady_clock::now() > end) {
+      throw StoppedError(fmt::format(
+          "process {} was asked to stop and is still writing its checkpoints", holder->pid));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+void prepare_run_folder(const Study& study, const PlannedRun& run) {
+  const StudyRunFolder folder = study.folder.run(run.id);
+  make_directory(folder.path());
+  if (!fs::exists(folder.spec())) write_file_atomically(folder.spec(), to_toml(run.spec));
+}
+
+}  // namespace fathom::study
