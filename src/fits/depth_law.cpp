@@ -43,20 +43,6 @@ Growth grow(double q, double t) {
 
 }  // namespace
 
-std::string to_string(LawForm form) {
-  switch (form) {
-    case LawForm::exponential:
-      return "exponential";
-    case LawForm::power:
-      return "power";
-    case LawForm::ratio:
-      return "ratio";
-    case LawForm::free:
-      return "free";
-  }
-  return "";
-}
-
 int DepthLaw::size() const {
   switch (form_) {
     case LawForm::ratio:

@@ -18,14 +18,16 @@
 
 #include <Eigen/Dense>
 #include <array>
-#include <string>
+
+#include "core/enum_names.h"
 
 namespace fathom::fits {
 
 enum class LawForm { exponential, power, ratio, free };
-inline constexpr std::array kLawForms{LawForm::exponential, LawForm::power, LawForm::ratio,
-                                      LawForm::free};
-std::string to_string(LawForm form);
+constexpr auto enum_names(LawForm) {
+  return std::array{"exponential", "power", "ratio", "free"};
+}
+inline constexpr auto kLawForms = kEnumValues<LawForm>;
 
 class DepthLaw {
  public:

@@ -138,10 +138,6 @@ void judge(const BestDepth& best, ChangeVerdict& verdict) {
 
 }  // namespace
 
-std::string to_string(Holds holds) {
-  return holds == Holds::yes ? "holds" : holds == Holds::no ? "moves" : "unclear";
-}
-
 std::optional<Robustness> judge_robustness(std::span<const RunPoint> study,
                                            std::span<const TrainingChange> changes, double params,
                                            const SurfaceOptions& options, std::string& reason) {

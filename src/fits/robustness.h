@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "fits/surface_fit.h"
 
 namespace fathom::fits {
@@ -24,7 +25,9 @@ struct TrainingChange {
 };
 
 enum class Holds { yes, no, unclear };
-std::string to_string(Holds holds);
+constexpr auto enum_names(Holds) {
+  return std::array{"holds", "moves", "unclear"};
+}
 
 struct ChangeVerdict {
   std::string name;

@@ -57,11 +57,11 @@ void check(const DesignSpec& spec, const std::vector<Candidate>& candidates) {
   }
   for (const DesignGoal& goal : spec.goals) {
     if (!(goal.wanted > 0)) {
-      throw ConfigError(fmt::format("the wanted error of {} is not above zero", to_string(goal)));
+      throw ConfigError(fmt::format("the wanted error of {} is not above zero", goal_name(goal)));
     }
     if (goal.kind == GoalKind::best_depth &&
         (goal.params < spec.limits.smallest || goal.params > spec.limits.largest)) {
-      throw ConfigError(fmt::format("{} lies outside the design's sizes, {} to {}", to_string(goal),
+      throw ConfigError(fmt::format("{} lies outside the design's sizes, {} to {}", goal_name(goal),
                                     format_count(spec.limits.smallest),
                                     format_count(spec.limits.largest)));
     }
@@ -70,11 +70,11 @@ void check(const DesignSpec& spec, const std::vector<Candidate>& candidates) {
       if (std::find(spec.limits.depths.begin(), spec.limits.depths.end(), layers) ==
           spec.limits.depths.end()) {
         throw ConfigError(fmt::format("{} needs {} layers, which the design does not allow",
-                                      to_string(goal), layers));
+                                      goal_name(goal), layers));
       }
     }
     if (goal.shallow >= goal.deep) {
-      throw ConfigError(fmt::format("{}: the deeper network is named first", to_string(goal)));
+      throw ConfigError(fmt::format("{}: the deeper network is named first", goal_name(goal)));
     }
   }
 }
@@ -209,7 +209,7 @@ std::optional<double> cost_with_wider_limits(const SurfacePosterior& posterior,
 
 }  // namespace
 
-std::string to_string(const DesignGoal& goal) {
+std::string goal_name(const DesignGoal& goal) {
   switch (goal.kind) {
     case GoalKind::offset:
       return "a";
@@ -221,22 +221,6 @@ std::string to_string(const DesignGoal& goal) {
       return fmt::format("best depth at {}", format_count(goal.params));
     case GoalKind::form:
       return "exponential or power law";
-  }
-  return "";
-}
-
-std::string to_string(DesignStage stage) {
-  switch (stage) {
-    case DesignStage::first_round:
-      return "first round";
-    case DesignStage::undecided:
-      return "undecided";
-    case DesignStage::decided:
-      return "decided";
-    case DesignStage::out_of_reach:
-      return "out of reach";
-    case DesignStage::budget_spent:
-      return "budget spent";
   }
   return "";
 }

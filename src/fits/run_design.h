@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "core/enum_names.h"
 #include "fits/design_candidates.h"
 #include "fits/surface_posterior.h"
 
@@ -31,6 +32,9 @@ enum class GoalKind {
   best_depth,  // ln of the best depth at `params`
   form         // exponential or power law: the odds
 };
+constexpr auto enum_names(GoalKind) {
+  return std::array{"a", "b", "crossing", "best-depth", "form"};
+}
 
 struct DesignGoal {
   GoalKind kind = GoalKind::slope;
@@ -40,7 +44,7 @@ struct DesignGoal {
   double params = 0;
 };
 /// "b", "12 over 6", "best depth at 10.0M".
-std::string to_string(const DesignGoal& goal);
+std::string goal_name(const DesignGoal& goal);
 
 struct DesignSpec {
   std::vector<DesignGoal> goals;
@@ -75,7 +79,9 @@ struct GoalState {
 };
 
 enum class DesignStage { first_round, undecided, decided, out_of_reach, budget_spent };
-std::string to_string(DesignStage stage);
+constexpr auto enum_names(DesignStage) {
+  return std::array{"first round", "undecided", "decided", "out of reach", "budget spent"};
+}
 
 struct DesignStep {
   DesignStage stage = DesignStage::undecided;

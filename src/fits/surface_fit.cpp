@@ -5,6 +5,7 @@
 
 #include "fits/statistics.h"
 #include "fits/surface_draws.h"
+#include "fits/surface_lengths.h"
 
 namespace fathom::fits {
 namespace {
@@ -238,7 +239,9 @@ std::optional<SurfaceFit> fit_surface(std::span<const RunPoint> points,
                                       const SurfaceOptions& options, std::string& reason) {
   const auto posterior = SurfacePosterior::fit(points, options, reason);
   if (!posterior) return std::nullopt;
-  return summarise_surface(*posterior);
+  SurfaceFit fit = summarise_surface(*posterior);
+  if (posterior->data().length_rule.differs) fit.lengths = fit_lengths(points, options);
+  return fit;
 }
 
 }  // namespace fathom::fits

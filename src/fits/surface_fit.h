@@ -50,6 +50,18 @@ struct LengthMove {
   bool moves() const { return interval.low > 0 || interval.high < 0; }
 };
 
+/// The law of runs of about one training length by themselves.
+struct LengthLaw {
+  double share = 1;  // of the longest training at each size
+  Interval tokens;   // of these runs
+  std::size_t runs = 0;
+  double a = 0;
+  double b = 0;
+  double a_error = 0;
+  double b_error = 0;
+  BestDepth best;  // at the largest size
+};
+
 struct SurfaceFit {
   std::size_t runs = 0;
   std::size_t shapes = 0;
@@ -70,9 +82,12 @@ struct SurfaceFit {
   std::vector<Transition> crossings;  // every pair
   double noise = 0;                   // of an ordinary depth
   std::vector<DepthNoise> depth_noise;
-  double misfit = 0;  // deviation of what no form explains, posterior mean
-  std::optional<LengthMove> length_move;
+  double misfit = 0;                      // deviation of what no form explains, posterior mean
+  std::optional<LengthMove> length_move;  // where runs differ in length
+  std::vector<LengthLaw> lengths;         // shortest first
 
+  /// b is told from 0, so that the law is one to plan with.
+  bool fixes_law() const { return b_interval.low > 0; }
   const SurfaceForm& form(LawForm form) const { return forms[static_cast<std::size_t>(form)]; }
 };
 
@@ -87,7 +102,8 @@ BestDepth best_depth_at(const SurfacePosterior& posterior, double params);
 
 SurfaceFit summarise_surface(const SurfacePosterior& posterior);
 
-/// Absent, with the reason, when the runs cannot hold a surface.
+/// Absent, with the reason, when the runs cannot hold a surface. The order of the runs does not
+/// matter.
 std::optional<SurfaceFit> fit_surface(std::span<const RunPoint> points,
                                       const SurfaceOptions& options, std::string& reason);
 

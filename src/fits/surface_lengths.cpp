@@ -39,6 +39,7 @@ std::vector<LengthLaw> fit_lengths(std::span<const RunPoint> points,
   std::vector<LengthLaw> laws;
   if (!data.length_rule.differs) return laws;
   const std::vector<LengthClass> classes = classes_of(points, data.length_rule);
+  if (classes.size() < 2) return laws;
   std::set<std::size_t> chosen;
   const std::size_t count = std::min(kMostLengths, classes.size());
   for (std::size_t i = 0; i < count; ++i) {

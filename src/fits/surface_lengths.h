@@ -10,17 +10,6 @@
 
 namespace fathom::fits {
 
-struct LengthLaw {
-  double share = 1;  // of the longest training at each size
-  Interval tokens;   // of these runs
-  std::size_t runs = 0;
-  double a = 0;
-  double b = 0;
-  double a_error = 0;
-  double b_error = 0;
-  BestDepth best;  // at the largest size
-};
-
 /// Shortest first; lengths with too few runs for a surface are left out, and of more than five the
 /// shortest, the longest and three between are taken. Empty when the runs have one length.
 std::vector<LengthLaw> fit_lengths(std::span<const RunPoint> points, const SurfaceOptions& options);

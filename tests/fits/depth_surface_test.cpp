@@ -67,7 +67,7 @@ TEST(DepthLaw, GradientsAndInverses) {
           const double slope_here =
               (law.at(up.data(), x).log_depth - law.at(down.data(), x).log_depth) / 2e-5;
           EXPECT_NEAR(place.gradient[static_cast<std::size_t>(i)], slope_here, 1e-7)
-              << to_string(form) << " " << i;
+              << name_of(form) << " " << i;
         }
       }
     }
@@ -115,7 +115,7 @@ TEST(DepthSurface, GradientsAreThoseOfThePenalty) {
           down[i] -= 1e-5;
           EXPECT_NEAR(gradient[i],
                       (surface.penalty(up, place) - surface.penalty(down, place)) / 2e-5, 1e-9)
-              << to_string(form) << " " << i;
+              << name_of(form) << " " << i;
         }
       }
     }
@@ -136,7 +136,7 @@ TEST(DepthSurface, CrossingsAreWhereTwoPenaltiesMeet) {
                                  surface.penalty(parameters, {x, std::log(shallow), 0});
         (deeper_wins ? high : low) = x;
       }
-      EXPECT_NEAR(surface.crossing(parameters, shallow, deep), low, 1e-6) << to_string(form);
+      EXPECT_NEAR(surface.crossing(parameters, shallow, deep), low, 1e-6) << name_of(form);
     }
   }
   EXPECT_NEAR(crossing_log_depth(3, 12, 0.4, 0.4), std::log(6.0), 1e-12);
