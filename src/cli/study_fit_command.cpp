@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
+#include <map>
 
 #include "cli/command_line.h"
 #include "cli/json_output.h"
@@ -49,25 +51,103 @@ PointSelection selection_of(const Options& options) {
   return selection;
 }
 
-std::string count_or_dash(const std::optional<double>& value) {
-  return value ? format_count(*value) : "-";
+std::string range_text(const Transition& t) {
+  switch (t.status) {
+    case TransitionStatus::crossing:
+      return fmt::format("{} ({} to {})", format_count(*t.params), format_count(*t.low),
+                         format_count(*t.high));
+    case TransitionStatus::below_grid:
+      return "below " + format_count(*t.high);
+    case TransitionStatus::above_grid:
+      return "not before " + format_count(*t.low);
+    case TransitionStatus::unclear:
+      return "undecided";
+  }
+  return "";
 }
 
+/// Pairs by depths: what all runs together say, and what the two curves alone do.
 void print_transitions(Session& session, const StudyFit& fit) {
-  if (fit.transitions.empty()) return;
-  Table table({{"deeper wins", Align::right},
-               {"status"},
-               {"from N", Align::right},
-               {"95 % low", Align::right},
-               {"high", Align::right},
-               {"width", Align::right},
-               {"note"}});
-  for (const Transition& t : fit.transitions) {
-    table.add_row({fmt::format("{} over {}", t.deep, t.shallow), to_string(t.status),
-                   count_or_dash(t.params), count_or_dash(t.low), count_or_dash(t.high),
-                   t.width ? fmt::format("{:.0f}", *t.width) : "-", t.note});
+  std::map<std::pair<std::int64_t, std::int64_t>, std::array<const Transition*, 2>> pairs;
+  if (fit.surface) {
+    for (const Transition& t : fit.surface->crossings) pairs[{t.shallow, t.deep}][0] = &t;
   }
-  session.out << "\n  Transitions at equal size\n"
+  for (const Transition& t : fit.transitions) pairs[{t.shallow, t.deep}][1] = &t;
+  if (pairs.empty()) return;
+  Table table({{"deeper wins", Align::right}, {"from N (95 %)"}, {"two curves alone"}, {"note"}});
+  std::size_t bounds = 0;
+  std::size_t undecided = 0;
+  const auto is = [](const Transition* t, TransitionStatus status) {
+    return t == nullptr ? status == TransitionStatus::unclear : t->status == status;
+  };
+  for (const auto& [depths, both] : pairs) {
+    const Transition& any = both[0] ? *both[0] : *both[1];
+    const bool crosses =
+        is(both[0], TransitionStatus::crossing) || is(both[1], TransitionStatus::crossing);
+    const bool told =
+        !is(both[0], TransitionStatus::unclear) || !is(both[1], TransitionStatus::unclear);
+    // Crossings of all pairs, bounds of neighbours; the rest is counted.
+    if (!crosses && !(told && any.adjacent)) {
+      ++(told ? bounds : undecided);
+      continue;
+    }
+    table.add_row({fmt::format("{} over {}", any.deep, any.shallow),
+                   both[0] ? range_text(*both[0]) : "-", both[1] ? range_text(*both[1]) : "-",
+                   both[1] ? both[1]->note : ""});
+  }
+  session.out << "\n  From which size the deeper network wins\n";
+  if (bounds + undecided < pairs.size()) {
+    session.out << session.terminal.plain(table.render(session.terminal));
+  }
+  if (bounds + undecided > 0) {
+    session.out << fmt::format(
+        "  {} of {} pairs undecided; {} more have a one-sided bound (--json lists all)\n",
+        undecided, pairs.size(), bounds);
+  }
+}
+
+void print_best_depths(Session& session, const SurfaceFit& surface) {
+  Table table({{"parameters", Align::right},
+               {"best depth", Align::right},
+               {"95 % low", Align::right},
+               {"high", Align::right}});
+  const auto layers = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.1f}", *value) : "-";
+  };
+  for (const BestDepth& best : surface.best_depth) {
+    table.add_row(
+        {format_count(best.params), layers(best.layers), layers(best.low), layers(best.high)});
+  }
+  session.out << "\n  The best depth, from all runs together\n"
+              << session.terminal.plain(table.render(session.terminal));
+}
+
+void print_forms(Session& session, const SurfaceFit& surface) {
+  Table table({{"the best depth follows"},
+               {"probability", Align::right},
+               {"AIC", Align::right},
+               {"size left out", Align::right}});
+  const auto title = [&](LawForm form) -> std::string {
+    switch (form) {
+      case LawForm::exponential:
+        return fmt::format("ln d = {:.3f} ± {:.3f} + ({:.4f} ± {:.4f})·L", surface.a,
+                           surface.a_error, surface.b, surface.b_error);
+      case LawForm::power:
+        return fmt::format("L ~ N^{:.2f} ({:.2f} to {:.2f})", surface.slope,
+                           surface.slope_interval.low, surface.slope_interval.high);
+      case LawForm::ratio:
+        return "a fixed ratio d/L";
+      case LawForm::free:
+        return "a free curve";
+    }
+    return "";
+  };
+  for (const SurfaceForm& form : surface.forms) {
+    table.add_row({title(form.form), fmt::format("{:.0f} %", 100 * form.probability),
+                   fmt::format("{:+.1f}", form.delta_aic),
+                   fmt::format("{:.3f} %", 100 * form.heldout_error)});
+  }
+  session.out << "\n  Which law (AIC above the least; error at a size left out)\n"
               << session.terminal.plain(table.render(session.terminal));
 }
 
@@ -90,7 +170,7 @@ void print_law(Session& session, const StudyFit& fit) {
   table.add_row({laws::LevineLaw().info().title,
                  fmt::format("{:.3f} ± {:.3f}", published.a, published.a_error),
                  fmt::format("{:.4f} ± {:.4f}", published.b, published.b_error)});
-  session.out << "\n  The width from which depth pays\n"
+  session.out << "\n  The width from which depth pays, through the crossings of two curves\n"
               << session.terminal.plain(table.render(session.terminal));
 }
 
@@ -150,7 +230,9 @@ void print_fit(Session& session, const StudyFit& fit) {
   session.out << fmt::format("\n  {} runs, {} to {} parameters, {:.0f} to {:.0f} layers\n",
                              fit.runs, format_count(fit.params.low), format_count(fit.params.high),
                              fit.layers.low, fit.layers.high);
+  if (fit.surface) print_best_depths(session, *fit.surface);
   print_transitions(session, fit);
+  if (fit.surface) print_forms(session, *fit.surface);
   print_law(session, fit);
   print_joint(session, fit);
   for (const std::string& warning : fit.warnings) session.out << "\n  ! " << warning << "\n";
@@ -185,7 +267,7 @@ void add_study_fit(CommandTree& tree, Command& study) {
        "law in width, depth, parameters and tokens, each with its uncertainty. What the runs "
        "cannot tell is said, not fitted. A study's own law stands in its folder; without one the "
        "warnings say why.",
-       {{"study fit my-study", "the answer in three sentences, with tables"},
+       {{"study fit my-study", "the answer in plain sentences, with tables"},
         {"study fit runs.csv --save law.json", "then: fathom plan 1.3B --law study:law.json"},
         {"study fit gemstones.csv --where phase=cooldown --where flag= --json",
          "rows of a wider table, for a script"}}},

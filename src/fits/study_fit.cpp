@@ -192,6 +192,13 @@ void fit_joint_forms(std::span<const RunPoint> points, const DesignCheck& design
   }
 }
 
+void fit_all_runs(std::span<const RunPoint> points, const DesignCheck& design,
+                  const FitOptions& options, StudyFit& fit) {
+  std::string reason = "the runs cannot separate depth from width";
+  if (design.separates_depth_and_width) fit.surface = fit_surface(points, options.surface, reason);
+  if (!fit.surface) fit.warnings.push_back("no surface: " + reason);
+}
+
 }  // namespace
 
 StudyFit fit_study(std::span<const RunPoint> given, const FitOptions& options) {
@@ -211,6 +218,7 @@ StudyFit fit_study(std::span<const RunPoint> given, const FitOptions& options) {
   fit.token_rule = find_token_rule(compared);
   check_tokens(compared, fit);
   if (design.depths >= 2) fit_transitions(compared, options, fit);
+  fit_all_runs(points, design, options, fit);
   fit_joint_forms(points, design, options, fit);
   fit.answer = study_answer(fit);
   return fit;

@@ -1,6 +1,7 @@
 // What a set of finished runs says about depth and width, and what it cannot say.
 //
 //   runs -> loss curves per depth -> pairwise transitions -> ln d = a + b L
+//        \-> surface in size and depth: best depths, crossings, the law and its form
 //        \-> joint law in width, depth, parameters and tokens
 //
 // Whatever the runs cannot determine is absent and its reason stands in `warnings`.
@@ -14,6 +15,7 @@
 #include "fits/exponential_fit.h"
 #include "fits/joint_fit.h"
 #include "fits/run_point.h"
+#include "fits/surface_fit.h"
 #include "fits/transition_fit.h"
 
 namespace fathom::fits {
@@ -23,6 +25,7 @@ struct FitOptions {
   std::size_t joint_replicates = 200;  // bootstrap, joint law
   std::uint64_t seed = 1;
   JointOptions joint;
+  SurfaceOptions surface;
   double holdout_tokens_above = 0;  // left-out runs of fewer tokens are not counted
 };
 
@@ -61,11 +64,12 @@ struct StudyFit {
   std::optional<ExponentialFit> law_midpoint;  // carried by the midpoint
   std::optional<JointFit> joint;               // the preferred form
   std::vector<JointFit> forms;                 // every form that was fitted
+  std::optional<SurfaceFit> surface;           // all runs in one likelihood
   std::vector<std::string> warnings;
   std::vector<std::string> answer;  // fits/study_verdict.h
 
   /// The runs fix something to plan with.
-  bool has_law() const { return law || joint; }
+  bool has_law() const { return law || joint || (surface && surface->fixes_law()); }
 };
 
 /// Never throws for a poor design: that is what warnings are for. ConfigError when a run is not a

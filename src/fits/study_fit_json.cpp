@@ -2,6 +2,7 @@
 
 #include "core/json_text.h"
 #include "core/text.h"
+#include "fits/surface_json.h"
 #include "laws/levine.h"
 
 namespace fathom::fits {
@@ -111,6 +112,7 @@ Json to_json(const StudyFit& fit) {
   json["joint"] = fit.joint ? joint_json(*fit.joint) : Json(nullptr);
   json["forms"] = Json::array();
   for (const JointFit& form : fit.forms) json["forms"].push_back(joint_json(form));
+  json["surface"] = fit.surface ? surface_json(*fit.surface) : Json(nullptr);
   json["curves"] = Json::array();
   for (const DepthCurve& curve : fit.curves) {
     Json points = Json::array();

@@ -94,7 +94,11 @@ StudyLawData study_law_data(const StudyFit& fit) {
   data.layers = fit.layers;
   data.block_coefficient = fit.block_coefficient;
   data.token_rule = fit.token_rule;
-  if (fit.law) {
+  if (fit.surface && fit.surface->fixes_law()) {
+    const SurfaceFit& surface = *fit.surface;
+    data.exponential = laws::LevineFit{surface.a, surface.b, surface.a_error, surface.b_error,
+                                       surface.correlation};
+  } else if (fit.law) {
     data.exponential = laws::LevineFit{fit.law->a, fit.law->b, fit.law->a_error, fit.law->b_error,
                                        fit.law->correlation};
   }

@@ -1,6 +1,7 @@
 // The law a study found, as a file and as a Law the planner can use.
 //
-// The file (JSON, schema "fathom.law.v1") holds the exponential law, the joint law with its
+// The file (JSON, schema "fathom.law.v1") holds the exponential law (of the surface where it fixes
+// one, else through the crossings), the joint law with its
 // bootstrap replicates, and the ranges of the runs. The optimum is the joint law's least loss where
 // there is one, else the exponential law's crossing. Its interval is 95 % of the replicates, or two
 // standard errors. Beyond the runs' sizes every answer is extrapolated and says so.

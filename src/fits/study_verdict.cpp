@@ -29,13 +29,105 @@ std::string one_transition(const Transition& t) {
   return "";
 }
 
-std::string transition_sentence(const StudyFit& fit) {
+/// Neighbouring depths: what is decided is told, what is not is counted.
+std::string transition_sentence(const std::vector<Transition>& transitions) {
   std::vector<std::string> parts;
-  for (const Transition& t : fit.transitions) {
-    if (t.adjacent) parts.push_back(one_transition(t));
+  std::size_t undecided = 0;
+  std::size_t neighbours = 0;
+  for (const Transition& t : transitions) {
+    if (!t.adjacent) continue;
+    ++neighbours;
+    if (t.status == TransitionStatus::unclear) {
+      ++undecided;
+    } else {
+      parts.push_back(one_transition(t));
+    }
   }
-  if (parts.empty()) return "These runs show no transition: no two depths have comparable curves.";
-  return fmt::format("At equal size the deeper network wins: {}.", join(parts, "; "));
+  if (neighbours == 0) {
+    return "These runs show no transition: no two depths have comparable curves.";
+  }
+  if (parts.empty()) {
+    return "These runs do not tell from which size on a deeper network wins, for any two depths.";
+  }
+  return fmt::format("At equal size the deeper network wins: {}{}.", join(parts, "; "),
+                     undecided == 0 ? ""
+                                    : fmt::format("; {} of {} neighbouring pairs undecided",
+                                                  undecided, neighbours));
+}
+
+std::string layers_text(double layers) {
+  return layers < 9.95 ? fmt::format("{:.1f}", layers) : fmt::format("{:.0f}", layers);
+}
+
+std::string best_depth_text(const BestDepth& best) {
+  const std::string size = format_count(best.params);
+  if (best.low && best.high) {
+    return fmt::format("{} layers at {} parameters (95 %: {} to {})", layers_text(best.layers),
+                       size, layers_text(*best.low), layers_text(*best.high));
+  }
+  if (best.low) return fmt::format("more than {} layers at {}", layers_text(*best.low), size);
+  if (best.high) return fmt::format("fewer than {} layers at {}", layers_text(*best.high), size);
+  return fmt::format("not told at {}", size);
+}
+
+/// The headline: the largest size, and the smallest whose best depth has two bounds.
+std::string best_depth_sentence(const SurfaceFit& surface) {
+  const BestDepth& largest = surface.best_depth.back();
+  const BestDepth* other = nullptr;
+  for (const BestDepth& best : surface.best_depth) {
+    if (best.low && best.high && best.params < largest.params / 3) {
+      other = &best;
+      break;
+    }
+  }
+  if (!largest.low && !largest.high && other == nullptr) {
+    return "These runs do not tell which depth is best at any of their sizes.";
+  }
+  return fmt::format("The best depth on this text is {}{}.", best_depth_text(largest),
+                     other ? ", and " + best_depth_text(*other) : "");
+}
+
+std::string odds_text(double odds) {
+  return odds > 1000 ? "more than 1000 to 1" : fmt::format("{:.{}f} to 1", odds, odds < 10 ? 1 : 0);
+}
+
+/// The law, and whether it is exponential.
+std::string form_sentence(const SurfaceFit& surface) {
+  const laws::LevineFit published;
+  const std::string law = fmt::format(
+      "Written as \"L layers are best at width exp(a + b·L)\", a is {:.2f} ± {:.2f} and b {:.3f} ± "
+      "{:.3f} (published: {} and {})",
+      surface.a, surface.a_error, surface.b, surface.b_error, published.a, published.b);
+  const double odds = std::max(surface.exponential_odds, 1 / surface.exponential_odds);
+  const bool exponential = surface.exponential_odds > 1;
+  if (odds < 3) {
+    return fmt::format(
+        "{}; whether depth grows so, or as a power of size (N^{:.2f}), these runs "
+        "cannot tell (odds {}).",
+        law, surface.slope, odds_text(odds));
+  }
+  return fmt::format(
+      "{}; the runs {} {} (odds {}).", law, odds < 20 ? "lean to" : "favour",
+      exponential
+          ? std::string("that exponential law over a power of size")
+          : fmt::format("a power of size, N^{:.2f}, over that exponential law", surface.slope),
+      odds_text(odds));
+}
+
+std::string length_sentence(const LengthMove& move) {
+  const double half = std::pow(2, move.move);
+  const std::string range = fmt::format("95 %: {:.2f} to {:.2f}", std::pow(2, move.interval.low),
+                                        std::pow(2, move.interval.high));
+  if (!move.moves()) {
+    return fmt::format(
+        "Training twice as long does not visibly move the size from which depth "
+        "pays (times {:.2f}, {}).",
+        half, range);
+  }
+  return fmt::format(
+      "Training twice as long moves the size from which depth pays by a factor of "
+      "{:.2f} ({}).",
+      half, range);
 }
 
 std::string law_sentence(const StudyFit& fit) {
@@ -80,7 +172,14 @@ std::string joint_sentence(const StudyFit& fit) {
 }  // namespace
 
 std::vector<std::string> study_answer(const StudyFit& fit) {
-  return {transition_sentence(fit), law_sentence(fit), joint_sentence(fit)};
+  if (!fit.surface) {
+    return {transition_sentence(fit.transitions), law_sentence(fit), joint_sentence(fit)};
+  }
+  std::vector<std::string> answer{best_depth_sentence(*fit.surface),
+                                  transition_sentence(fit.surface->crossings),
+                                  form_sentence(*fit.surface)};
+  if (fit.surface->length_move) answer.push_back(length_sentence(*fit.surface->length_move));
+  return answer;
 }
 
 }  // namespace fathom::fits

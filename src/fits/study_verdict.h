@@ -1,4 +1,4 @@
-// The answer of a study in three plain sentences.
+// The answer of a study in plain sentences, the first as its headline.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace fathom::fits {
 
-/// What crosses where; the law and how it stands to the published one; what the joint law adds.
+/// With a surface: the best depth; what crosses where; the law and its form; how it moves with
+/// training. Without: what the pairs' own curves and the joint law say.
 std::vector<std::string> study_answer(const StudyFit& fit);
 
 }  // namespace fathom::fits

@@ -1,0 +1,179 @@
+#include "fits/adaptive_sampling.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "core/random.h"
+
+namespace fathom::fits {
+namespace {
+
+constexpr double kDegrees = 6;                // of every Student proposal
+constexpr double kWide = 1.25;                // the first proposal's spread, in units of the mode's
+constexpr double kWhole = 1.1;                // later ones', in units of the weighted draws' spread
+constexpr double kKernel = 0.6;               // a kernel's, in the same units
+constexpr std::array kShares{0.2, 0.5, 0.3};  // of wide, whole and kernels in later rounds
+constexpr std::size_t kKernels = 40;
+constexpr double kLeastShare = 1e-3;  // of a mode that is drawn from
+
+/// A multivariate Student distribution about zero.
+struct Student {
+  Eigen::MatrixXd factor;  // lower triangular
+  double peak = 0;         // density at zero
+
+  explicit Student(Eigen::MatrixXd spread) : factor(std::move(spread)) {
+    const auto dimension = static_cast<double>(factor.rows());
+    peak = std::exp(std::lgamma((kDegrees + dimension) / 2) - std::lgamma(kDegrees / 2) -
+                    dimension / 2 * std::log(kDegrees * std::numbers::pi) -
+                    factor.diagonal().array().log().sum());
+  }
+  Eigen::VectorXd whitened(const Eigen::VectorXd& off) const {
+    return factor.triangularView<Eigen::Lower>().solve(off);
+  }
+  double density(const Eigen::VectorXd& whitened) const {
+    const auto dimension = static_cast<double>(whitened.size());
+    return peak * std::pow(1 + whitened.squaredNorm() / kDegrees, -(kDegrees + dimension) / 2);
+  }
+};
+
+/// Where units are drawn from: the wide proposal alone, or with one about all earlier draws and
+/// small kernels about some of them.
+struct Proposal {
+  Student wide;
+  Student whole;
+  Student kernel;
+  Eigen::VectorXd centre;
+  std::vector<Eigen::VectorXd> centres;
+  std::vector<Eigen::VectorXd> whitened_centres;  // by the kernel
+
+  double log_density(const Eigen::VectorXd& unit) const {
+    double sum = wide.density(wide.whitened(unit));
+    if (!centres.empty()) {
+      sum = kShares[0] * sum + kShares[1] * whole.density(whole.whitened(unit - centre));
+      const Eigen::VectorXd place = kernel.whitened(unit);
+      const double each = kShares[2] / static_cast<double>(centres.size());
+      for (const Eigen::VectorXd& other : whitened_centres) {
+        sum += each * kernel.density(place - other);
+      }
+    }
+    return std::log(std::max(sum, 1e-300));
+  }
+};
+
+class Sampler {
+ public:
+  Sampler(const std::vector<SampledMode>& modes,
+          const std::function<double(std::size_t, const Eigen::VectorXd&)>& log_density,
+          RandomStream random)
+      : modes_(modes), log_density_(log_density), random_(random) {
+    for (const SampledMode& mode : modes) {
+      spreads_.push_back(Eigen::MatrixXd::Identity(dimension(), dimension()));
+      Eigen::LLT<Eigen::MatrixXd>(mode.information).matrixU().solveInPlace(spreads_.back());
+    }
+  }
+
+  Eigen::Index dimension() const { return modes_.front().point.size(); }
+
+  /// One round; `units` are the draws in units of their mode.
+  WeightedDraws draw(const Proposal& proposal, std::size_t count,
+                     std::vector<Eigen::VectorXd>& units) {
+    WeightedDraws sample;
+    std::vector<double> log_weights;
+    units.clear();
+    for (std::size_t k = 0; k < modes_.size(); ++k) {
+      if (modes_[k].share < kLeastShare) continue;
+      const double wanted = std::ceil(modes_[k].share * static_cast<double>(count));
+      for (double i = 0; i < wanted; ++i) {
+        units.push_back(unit(proposal));
+        const Eigen::VectorXd point = modes_[k].point + spreads_[k] * units.back();
+        sample.draws.push_back({k, point, 0});
+        log_weights.push_back(std::log(modes_[k].share / wanted) + log_density_(k, point) -
+                              proposal.log_density(units.back()));
+      }
+    }
+    const double most = *std::max_element(log_weights.begin(), log_weights.end());
+    double sum = 0;
+    double squares = 0;
+    for (const double w : log_weights) sum += std::exp(w - most);
+    for (std::size_t i = 0; i < log_weights.size(); ++i) {
+      sample.draws[i].weight = std::exp(log_weights[i] - most) / sum;
+      squares += sample.draws[i].weight * sample.draws[i].weight;
+    }
+    sample.effective = 1 / squares;
+    sample.log_correction = most + std::log(sum) -
+                            static_cast<double>(dimension()) / 2 * std::log(2 * std::numbers::pi);
+    return sample;
+  }
+
+  Proposal wide() const {
+    const Eigen::MatrixXd spread = kWide * Eigen::MatrixXd::Identity(dimension(), dimension());
+    return {Student(spread), Student(spread), Student(spread), {}, {}, {}};
+  }
+
+  /// Kernels about draws resampled by their weights.
+  Proposal adapt(const WeightedDraws& sample, const std::vector<Eigen::VectorXd>& units) {
+    Eigen::VectorXd centre = Eigen::VectorXd::Zero(dimension());
+    Eigen::MatrixXd square = Eigen::MatrixXd::Zero(dimension(), dimension());
+    for (std::size_t i = 0; i < units.size(); ++i) centre += sample.draws[i].weight * units[i];
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const Eigen::VectorXd off = units[i] - centre;
+      square += sample.draws[i].weight * off * off.transpose();
+    }
+    square.diagonal().array() += 0.1;  // few draws must not make it flat
+    const Eigen::MatrixXd factor = square.llt().matrixL();
+    Proposal proposal{wide().wide, Student(kWhole * factor), Student(kKernel * factor), centre, {},
+                      {}};
+    const double step = 1.0 / static_cast<double>(kKernels);
+    double mark = step * random_.uniform(2 * next_++);
+    double below = 0;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      below += sample.draws[i].weight;
+      for (; mark < below; mark += step) {
+        proposal.centres.push_back(units[i]);
+        proposal.whitened_centres.push_back(proposal.kernel.whitened(units[i]));
+      }
+    }
+    return proposal;
+  }
+
+ private:
+  Eigen::VectorXd unit(const Proposal& proposal) {
+    Eigen::VectorXd normal(dimension());
+    for (double& value : normal) value = random_.normal(next_++);
+    double chi = 0;
+    for (int j = 0; j < static_cast<int>(kDegrees); ++j) {
+      chi += std::pow(random_.normal(next_++), 2);
+    }
+    normal *= std::sqrt(kDegrees / chi);
+    const double which = random_.uniform(2 * next_++);
+    if (proposal.centres.empty() || which < kShares[0]) return proposal.wide.factor * normal;
+    if (which < kShares[0] + kShares[1]) return proposal.centre + proposal.whole.factor * normal;
+    const double place = (which - kShares[0] - kShares[1]) / kShares[2];
+    const auto j = static_cast<std::size_t>(place * static_cast<double>(proposal.centres.size()));
+    return proposal.centres[std::min(j, proposal.centres.size() - 1)] +
+           proposal.kernel.factor * normal;
+  }
+
+  const std::vector<SampledMode>& modes_;
+  const std::function<double(std::size_t, const Eigen::VectorXd&)>& log_density_;
+  std::vector<Eigen::MatrixXd> spreads_;
+  RandomStream random_;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace
+
+WeightedDraws sample_modes(
+    const std::vector<SampledMode>& modes,
+    const std::function<double(std::size_t mode, const Eigen::VectorXd& point)>& log_density,
+    std::size_t draws, std::uint64_t seed, std::uint64_t stream) {
+  Sampler sampler(modes, log_density, RandomStream(seed, stream));
+  std::vector<Eigen::VectorXd> units;
+  WeightedDraws sample = sampler.draw(sampler.wide(), draws / 2, units);
+  sample = sampler.draw(sampler.adapt(sample, units), draws / 2, units);
+  return sampler.draw(sampler.adapt(sample, units), draws, units);
+}
+
+}  // namespace fathom::fits

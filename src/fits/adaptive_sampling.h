@@ -1,0 +1,41 @@
+// Weighted draws from a density with several modes in one shape: adaptive importance sampling.
+//
+// Each mode (here one for every size of misfit) has a point, an information matrix and a share. In
+// units of its own spread all modes look alike, so draws are made there: first Student about zero,
+// then also with the spread of those draws and from small kernels about some of them, three rounds
+// in all (population Monte Carlo). The last round is kept.
+#pragma once
+
+#include <Eigen/Dense>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace fathom::fits {
+
+struct SampledMode {
+  Eigen::VectorXd point;
+  Eigen::MatrixXd information;
+  double share = 0;  // of the whole density, in the normal approximation
+};
+
+struct WeightedDraw {
+  std::size_t mode = 0;
+  Eigen::VectorXd point;
+  double weight = 0;  // all sum to one
+};
+
+struct WeightedDraws {
+  std::vector<WeightedDraw> draws;
+  /// ln of the integral over that of the normal approximation.
+  double log_correction = 0;
+  double effective = 0;  // equally weighted draws that tell as much
+};
+
+/// `log_density(mode, point)`: relative to the mode's own point, where it is 0.
+WeightedDraws sample_modes(
+    const std::vector<SampledMode>& modes,
+    const std::function<double(std::size_t mode, const Eigen::VectorXd& point)>& log_density,
+    std::size_t draws, std::uint64_t seed, std::uint64_t stream);
+
+}  // namespace fathom::fits

@@ -1,0 +1,71 @@
+// All goals of a design in their linear pictures (design_state.h), and how trajectories would
+// change them.
+#pragma once
+
+#include <vector>
+
+#include "fits/design_candidates.h"
+#include "fits/design_goals.h"
+#include "fits/design_state.h"
+
+namespace fathom::fits {
+
+/// A trajectory that may be asked for: a shape trained to some lengths.
+struct Candidate {
+  CandidateShape shape;
+  std::vector<double> lengths;
+  double cost = 0;
+  std::vector<std::size_t> sites;  // set by the picture
+};
+
+class DesignPicture {
+ public:
+  /// For planning: with the posterior's mean misfit, but never none. A plan that takes "no misfit"
+  /// for certain would repeat a few shapes for ever and not find out.
+  static DesignPicture cautious(const SurfacePosterior& posterior,
+                                std::vector<Candidate>& candidates,
+                                const std::vector<GoalState>& states);
+  /// For what no number of runs could do: with the least misfit the runs leave possible.
+  static DesignPicture hopeful(const SurfacePosterior& posterior,
+                               std::vector<Candidate>& candidates,
+                               const std::vector<GoalState>& states);
+
+  /// Drop in ln variance that one more trajectory brings, summed over the undecided goals.
+  double gain(const Candidate& candidate) const;
+  void add(const Candidate& candidate);
+  /// The error foreseen: the posterior's, as far as the picture has changed since.
+  double expected_error(std::size_t goal) const;
+  /// Over the wanted one; at most 1 is decided.
+  double need(std::size_t goal) const { return expected_error(goal) / goals_[goal].wanted; }
+  bool all_decided() const;
+  /// The same if all candidates were known without noise.
+  DesignPicture without_noise(const std::vector<Candidate>& candidates) const;
+
+ private:
+  DesignPicture(const SurfacePosterior& posterior, std::vector<Candidate>& candidates,
+                const std::vector<GoalState>& states, std::size_t misfit, double least_misfit,
+                double least_shape);
+  struct Followed {
+    std::size_t picture = 0;  // place in pictures_
+    Eigen::Index row = 0;
+    double times = 1;  // the posterior's error over the picture's
+    double wanted = 0;
+    bool decided = false;
+  };
+  void place_candidates(const SurfaceData& data, std::vector<Candidate>& candidates);
+  void follow(const SurfacePosterior& posterior, LawForm form, std::size_t misfit,
+              const std::vector<GoalState>& states);
+  std::size_t site(std::int64_t layers, std::int64_t width, const SurfacePlace& place);
+  Eigen::MatrixXd noise(const Candidate& candidate) const;
+
+  std::vector<DesignSite> sites_;
+  std::vector<std::vector<std::size_t>> seen_;  // sites of the rows of each shape run so far
+  SurfaceColumns::Range range_;
+  std::vector<DesignState> pictures_;
+  std::vector<Followed> goals_;
+  SurfaceScales scales_;
+  std::vector<std::int64_t> depths_;
+  bool lengths_differ_ = false;
+};
+
+}  // namespace fathom::fits

@@ -1,0 +1,80 @@
+#include "fits/design_state.h"
+
+#include <cmath>
+
+namespace fathom::fits {
+namespace {
+
+// Variance of the level's fixed coefficients before any run: ln loss within 2.
+constexpr double kFixedVariance = 4;
+
+}  // namespace
+
+DesignState::DesignState(const SurfaceColumns& columns, const SurfaceScales& scales,
+                         const DepthSurface& surface, const Eigen::VectorXd& parameters,
+                         const DepthSurface::Prior& prior, const Eigen::MatrixXd& goals,
+                         std::span<const DesignSite> sites)
+    : goals_(goals.rows()) {
+  const Eigen::Index own = surface.size();
+  const auto count = static_cast<Eigen::Index>(sites.size());
+  Eigen::VectorXd variances(own + columns.size());
+  variances.head(own) = prior.deviation.array().square();
+  variances.tail(columns.size()) = columns.deviations(scales).array().square();
+  variances.segment(own, columns.fixed()).setConstant(kFixedVariance);
+  Eigen::MatrixXd rows(goals_ + count, own + columns.size());
+  rows.topRows(goals_) = goals;
+  Eigen::RowVectorXd gradient(own);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const SurfacePlace& place = sites[static_cast<std::size_t>(i)].place;
+    surface.penalty(parameters, place, gradient);
+    rows.row(goals_ + i) << gradient, columns.at(place);
+  }
+  covariance_ = rows * variances.asDiagonal() * rows.transpose();
+  const double shape = std::pow(scales.shape_deviation(), 2);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    for (Eigen::Index j = 0; j < count; ++j) {
+      const DesignSite& a = sites[static_cast<std::size_t>(i)];
+      const DesignSite& b = sites[static_cast<std::size_t>(j)];
+      if (a.layers == b.layers && a.width == b.width) covariance_(goals_ + i, goals_ + j) += shape;
+    }
+  }
+}
+
+double DesignState::expected_variance(Eigen::Index goal, std::span<const std::size_t> sites,
+                                      const Eigen::MatrixXd& noise) const {
+  const auto count = static_cast<Eigen::Index>(sites.size());
+  Eigen::VectorXd with(count);
+  Eigen::MatrixXd seen = noise;
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const Eigen::Index row = goals_ + static_cast<Eigen::Index>(sites[static_cast<std::size_t>(i)]);
+    with[i] = covariance_(goal, row);
+    for (Eigen::Index j = 0; j < count; ++j) {
+      seen(i, j) +=
+          covariance_(row, goals_ + static_cast<Eigen::Index>(sites[static_cast<std::size_t>(j)]));
+    }
+  }
+  if (count == 1) return covariance_(goal, goal) - with[0] * with[0] / seen(0, 0);
+  return covariance_(goal, goal) - with.dot(seen.llt().solve(with));
+}
+
+void DesignState::observe(std::span<const std::size_t> sites, const Eigen::MatrixXd& noise) {
+  const auto count = static_cast<Eigen::Index>(sites.size());
+  Eigen::MatrixXd with(covariance_.rows(), count);
+  Eigen::MatrixXd seen = noise;
+  for (Eigen::Index j = 0; j < count; ++j) {
+    const Eigen::Index column =
+        goals_ + static_cast<Eigen::Index>(sites[static_cast<std::size_t>(j)]);
+    with.col(j) = covariance_.col(column);
+  }
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const Eigen::Index row = goals_ + static_cast<Eigen::Index>(sites[static_cast<std::size_t>(i)]);
+    seen.row(i) += with.row(row);
+  }
+  if (count == 1) {
+    covariance_.noalias() -= with * with.transpose() / seen(0, 0);
+  } else {
+    covariance_.noalias() -= with * seen.llt().solve(with.transpose());
+  }
+}
+
+}  // namespace fathom::fits

@@ -1,0 +1,110 @@
+// What the surface says: the law of the best depth with its constants, which form the runs prefer,
+// the best depth at each size and the crossing of each pair of depths, every one with an interval
+// from the same posterior (surface_posterior.h).
+//
+// a and b are those of ln d = a + b L read as "L layers are best at width d": the reading of the
+// published table of optimal depths (arXiv 2006.12467). Best depths and crossings are averaged over
+// the forms by their probability and include the misfit, so they are statements about the losses
+// and not about a form.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/interval.h"
+#include "fits/depth_law.h"
+#include "fits/run_point.h"
+#include "fits/surface_posterior.h"
+#include "fits/transition_fit.h"
+
+namespace fathom::fits {
+
+struct SurfaceForm {
+  LawForm form = LawForm::free;
+  double delta_aic = 0;    // above the least
+  double probability = 0;  // after the runs, all forms equally likely before
+  double log_evidence = 0;
+  /// Root mean square of ln loss of runs of a size that was left out, about that size's own level,
+  /// mean over sizes: how well the form foretells the order and spacing of depths at a new size.
+  double heldout_error = 0;
+};
+
+struct BestDepth {
+  double params = 0;
+  double layers = 0;
+  std::optional<double> low;  // 95 %; absent: beyond the depths trained
+  std::optional<double> high;
+};
+
+struct DepthNoise {
+  std::int64_t layers = 0;
+  double noise = 0;  // relative deviation of a run's loss
+};
+
+/// N_transition(L) ~ T^move.
+struct LengthMove {
+  double move = 0;
+  Interval interval;  // 95 %
+  bool moves() const { return interval.low > 0 || interval.high < 0; }
+};
+
+/// The law of runs of about one training length by themselves.
+struct LengthLaw {
+  double share = 1;  // of the longest training at each size
+  Interval tokens;   // of these runs
+  std::size_t runs = 0;
+  double a = 0;
+  double b = 0;
+  double a_error = 0;
+  double b_error = 0;
+  BestDepth best;  // at the largest size
+};
+
+struct SurfaceFit {
+  std::size_t runs = 0;
+  std::size_t shapes = 0;
+  double block_coefficient = 12;
+  std::vector<SurfaceForm> forms;
+  LawForm preferred = LawForm::free;
+  double exponential_odds = 1;  // evidence of the exponential law over the power law's
+  double a = 0;
+  double b = 0;
+  double a_error = 0;  // half the 95 % interval over 1.96
+  double b_error = 0;
+  double correlation = 0;
+  Interval a_interval;
+  Interval b_interval;
+  double slope = 0;  // of the power law: L* ~ N^slope
+  Interval slope_interval;
+  std::vector<BestDepth> best_depth;
+  std::vector<Transition> crossings;  // every pair
+  double noise = 0;                   // of an ordinary depth
+  std::vector<DepthNoise> depth_noise;
+  double misfit = 0;                      // deviation of what no form explains, posterior mean
+  std::optional<LengthMove> length_move;  // where runs differ in length
+  std::vector<LengthLaw> lengths;         // shortest first
+
+  /// b is told from 0, so that the law is one to plan with.
+  bool fixes_law() const { return b_interval.low > 0; }
+  const SurfaceForm& form(LawForm form) const { return forms[static_cast<std::size_t>(form)]; }
+};
+
+/// The sizes best depths are given for: both ends and 1, 2, 5 times powers of ten between.
+std::vector<double> shown_sizes(const SurfaceData& data);
+
+/// ln L that best depths are looked for in: somewhat beyond the depths trained.
+Interval depths_searched(const SurfaceData& data);
+
+/// At any size.
+BestDepth best_depth_at(const SurfacePosterior& posterior, double params);
+
+SurfaceFit summarise_surface(const SurfacePosterior& posterior);
+
+/// Absent, with the reason, when the runs cannot hold a surface. The order of the runs does not
+/// matter.
+std::optional<SurfaceFit> fit_surface(std::span<const RunPoint> points,
+                                      const SurfaceOptions& options, std::string& reason);
+
+}  // namespace fathom::fits

@@ -1,0 +1,91 @@
+#include "fits/surface_json.h"
+
+#include "core/json_text.h"
+
+namespace fathom::fits {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json range(const Interval& interval) {
+  return Json::array({number_or_null(interval.low), number_or_null(interval.high)});
+}
+
+Json best_depth_json(const BestDepth& best) {
+  return {{"params", best.params},
+          {"layers", best.layers},
+          {"low", number_or_null(best.low)},
+          {"high", number_or_null(best.high)}};
+}
+
+Json form_json(const SurfaceForm& form) {
+  return {{"name", name_of(form.form)},
+          {"delta_aic", form.delta_aic},
+          {"heldout_error", form.heldout_error},
+          {"probability", form.probability},
+          {"log_evidence", form.log_evidence}};
+}
+
+Json crossing_json(const Transition& t) {
+  return {{"shallow", t.shallow},
+          {"deep", t.deep},
+          {"adjacent", t.adjacent},
+          {"status", name_of(t.status)},
+          {"params", number_or_null(t.params)},
+          {"low", number_or_null(t.low)},
+          {"high", number_or_null(t.high)}};
+}
+
+Json length_json(const LengthLaw& law) {
+  return {{"share", law.share},
+          {"tokens", range(law.tokens)},
+          {"runs", law.runs},
+          {"a", law.a},
+          {"b", law.b},
+          {"a_error", law.a_error},
+          {"b_error", law.b_error},
+          {"best_depth", best_depth_json(law.best)}};
+}
+
+template <class Items, class Convert>
+Json list(const Items& items, Convert&& convert) {
+  Json json = Json::array();
+  for (const auto& item : items) json.push_back(convert(item));
+  return json;
+}
+
+}  // namespace
+
+Json surface_json(const SurfaceFit& fit) {
+  Json json;
+  json["runs"] = fit.runs;
+  json["shapes"] = fit.shapes;
+  json["forms"] = list(fit.forms, form_json);
+  json["preferred"] = name_of(fit.preferred);
+  json["exponential_odds"] = number_or_null(fit.exponential_odds);
+  json["a"] = fit.a;
+  json["b"] = fit.b;
+  json["a_error"] = fit.a_error;
+  json["b_error"] = fit.b_error;
+  json["correlation"] = fit.correlation;
+  json["a_interval"] = range(fit.a_interval);
+  json["b_interval"] = range(fit.b_interval);
+  json["power_exponent"] = fit.slope;
+  json["power_exponent_interval"] = range(fit.slope_interval);
+  json["best_depth"] = list(fit.best_depth, best_depth_json);
+  json["crossings"] = list(fit.crossings, crossing_json);
+  json["noise"] = fit.noise;
+  json["depth_noise"] = list(fit.depth_noise, [](const DepthNoise& depth) {
+    return Json{{"layers", depth.layers}, {"noise", depth.noise}};
+  });
+  json["misfit"] = fit.misfit;
+  json["length_move"] = nullptr;
+  if (fit.length_move) {
+    json["length_move"] = {{"move", fit.length_move->move},
+                           {"interval", range(fit.length_move->interval)}};
+  }
+  json["lengths"] = list(fit.lengths, length_json);
+  return json;
+}
+
+}  // namespace fathom::fits
