@@ -116,9 +116,9 @@ void run_show(Session& session, const ShowOptions& options) {
 
 }  // namespace
 
-void add_lab_list(CommandTree& tree, CLI::App& lab_command) {
+void add_lab_list(CommandTree& tree, Command& lab_command) {
   auto options = std::make_shared<ListOptions>();
-  CLI::App& command =
+  Command& command =
       tree.add(lab_command, "list",
                {"All claims and what was found",
                 "The verdicts are those this project found with the full experiments; with the "
@@ -130,9 +130,9 @@ void add_lab_list(CommandTree& tree, CLI::App& lab_command) {
   command.add_flag("--json", options->json, "Print JSON");
 }
 
-void add_lab_show(CommandTree& tree, CLI::App& lab_command) {
+void add_lab_show(CommandTree& tree, Command& lab_command) {
   auto options = std::make_shared<ShowOptions>();
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       lab_command, "show",
       {"One claim: statement, experiment, criterion, verdict",
        "The criterion is data that was fixed before the experiment ran: a measured number and "
@@ -144,7 +144,7 @@ void add_lab_show(CommandTree& tree, CLI::App& lab_command) {
 }
 
 void add_lab_command(CommandTree& tree) {
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       tree.root(), "lab",
       {"Claims about depth as experiments with verdicts",
        "Every claim is data: who said it and where, the experiment that asks it, the criterion "

@@ -6,9 +6,9 @@
 
 namespace fathom {
 
-void add_lab_list(CommandTree& tree, CLI::App& lab);
-void add_lab_show(CommandTree& tree, CLI::App& lab);
-void add_lab_run(CommandTree& tree, CLI::App& lab);
+void add_lab_list(CommandTree& tree, Command& lab);
+void add_lab_show(CommandTree& tree, Command& lab);
+void add_lab_run(CommandTree& tree, Command& lab);
 
 /// Verdict, criteria, tables and notes of one claim's run, for the terminal.
 std::string render_lab_result(const lab::LabResult& result, const Terminal& terminal);

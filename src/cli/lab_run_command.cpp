@@ -21,19 +21,19 @@ namespace {
 struct RunOptions {
   std::vector<std::string> ids;
   std::vector<std::string> more;  // further claims on the command line
-  std::map<std::string, std::string> texts;
+  std::map<std::string, std::vector<std::string>> texts;  // empty: not given
   std::map<std::string, bool> flags;
   std::string seeds, device = "cpu", out;
-  std::size_t threads = 0;
+  std::uint64_t threads = 0;
   double time_limit = 600;
   bool quick = false;
   bool json = false;
 };
 
-std::vector<lab::GivenOption> given_options(const CLI::App& command, const RunOptions& options) {
+std::vector<lab::GivenOption> given_options(const RunOptions& options) {
   std::vector<lab::GivenOption> given;
-  for (const auto& [name, text] : options.texts) {
-    if (command.count("--" + name) > 0) given.push_back({name, text});
+  for (const auto& [name, texts] : options.texts) {
+    if (!texts.empty()) given.push_back({name, texts.back()});
   }
   for (const auto& [name, set] : options.flags) {
     if (set) given.push_back({name, "true"});
@@ -42,9 +42,9 @@ std::vector<lab::GivenOption> given_options(const CLI::App& command, const RunOp
   return given;
 }
 
-std::vector<lab::Setup> setups_of(const CLI::App& command, const RunOptions& options,
+std::vector<lab::Setup> setups_of(const RunOptions& options,
                                   const std::vector<std::string>& ids) {
-  const auto given = given_options(command, options);
+  const auto given = given_options(options);
   const bool several = ids.size() > 1;
   for (const lab::GivenOption& each : given) {
     if (several && each.name != "seeds") {
@@ -97,9 +97,9 @@ void print_json_results(Session& session, const std::vector<lab::LabResult>& res
   print_json(session, document);
 }
 
-void run_lab(Session& session, const CLI::App& command, const RunOptions& options, bool all) {
+void run_lab(Session& session, const RunOptions& options, bool all) {
   const std::vector<std::string> ids = claims_of(options);
-  const std::vector<lab::Setup> setups = setups_of(command, options, ids);
+  const std::vector<lab::Setup> setups = setups_of(options, ids);
   // Everything that can be refused is, before any work and before a directory is made.
   for (std::size_t i = 0; i < ids.size(); ++i) lab::find_experiment(ids[i]).plan(setups[i]);
   const StopSignals signals;
@@ -125,7 +125,7 @@ void run_lab(Session& session, const CLI::App& command, const RunOptions& option
   }
 }
 
-void add_common_options(CommandTree& tree, CLI::App& command, RunOptions& options) {
+void add_common_options(CommandTree& tree, Command& command, RunOptions& options) {
   command.add_flag("--quick", options.quick, "Fewer seeds and sizes: seconds instead of minutes");
   command.add_option("--seeds", options.seeds, "Random draws, for experiments that have any")
       ->type_name("N");
@@ -136,12 +136,12 @@ void add_common_options(CommandTree& tree, CLI::App& command, RunOptions& option
                 {"cpu", "cuda"});
   command.add_option("--threads", options.threads, "Parts at once (default: all cores)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(Range{1, 1024});
   command
       .add_option("--time-limit", options.time_limit,
                   "Refuse what is estimated to take longer (default 600 s)")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(Range{1, 1e9});
   command
       .add_option("--out", options.out,
                   "Directory to keep records in; the same command goes on from them")
@@ -149,7 +149,7 @@ void add_common_options(CommandTree& tree, CLI::App& command, RunOptions& option
   command.add_flag("--json", options.json, "Print JSON");
 }
 
-void add_own_option(CommandTree& tree, CLI::App& command, RunOptions& options,
+void add_own_option(CommandTree& tree, Command& command, RunOptions& options,
                     const lab::Option& option) {
   if (option.name == "seeds") return;
   const std::string flag = "--" + option.name;
@@ -161,22 +161,20 @@ void add_own_option(CommandTree& tree, CLI::App& command, RunOptions& options,
   const std::string value =
       option.value.is_string() ? option.value.get<std::string>() : option.value.dump();
   if (!value.empty() && value != "null") help += fmt::format(" (default {})", value);
-  CLI::Option* added = command.add_option(flag, options.texts[option.name], help);
+  Option* added = command.add_option(flag, options.texts[option.name], help);
   added->type_name(option.placeholder);
   if (!option.words.empty()) tree.restrict(added, option.words);
 }
 
-void add_claim_run(CommandTree& tree, CLI::App& run, const lab::Claim& claim) {
+void add_claim_run(CommandTree& tree, Command& run, const lab::Claim& claim) {
   auto options = std::make_shared<RunOptions>();
   options->ids = {claim.id};
   std::vector<Example> examples{{"lab run " + claim.id, "the full experiment"},
                                 {"lab run " + claim.id + " --quick --json", "less of it, as JSON"}};
-  auto holder = std::make_shared<CLI::App*>(nullptr);
-  CLI::App& command = tree.add(
+  Command& command = tree.add(
       run, claim.id,
       {claim.title, claim.statement + " Experiment: " + claim.experiment + ".", examples},
-      [options, holder](Session& session) { run_lab(session, **holder, *options, false); });
-  *holder = &command;
+      [options](Session& session) { run_lab(session, *options, false); });
   command.add_option("MORE", options->more, "Further claims to run");
   for (const lab::Option& option : lab::find_experiment(claim.id).options) {
     add_own_option(tree, command, *options, option);
@@ -186,8 +184,8 @@ void add_claim_run(CommandTree& tree, CLI::App& run, const lab::Claim& claim) {
 
 }  // namespace
 
-void add_lab_run(CommandTree& tree, CLI::App& lab_command) {
-  CLI::App& run = tree.add(
+void add_lab_run(CommandTree& tree, Command& lab_command) {
+  Command& run = tree.add(
       lab_command, "run",
       {"Run the experiment of a claim, of several, or of all",
        "Without options the claim's own experiment runs and its criteria give the verdict. An "
@@ -202,15 +200,13 @@ void add_lab_run(CommandTree& tree, CLI::App& lab_command) {
       nullptr);
   auto options = std::make_shared<RunOptions>();
   options->ids = lab::claim_ids();
-  auto holder = std::make_shared<CLI::App*>(nullptr);
-  CLI::App& all =
+  Command& all =
       tree.add(run, "all",
                {"Run every claim",
                 "Every claim in the order of 'fathom lab list'.",
                 {{"lab run all --quick", "verdicts in minutes"},
                  {"lab run all --out my-lab", "the full experiments, kept"}}},
-               [options, holder](Session& session) { run_lab(session, **holder, *options, true); });
-  *holder = &all;
+               [options](Session& session) { run_lab(session, *options, true); });
   add_common_options(tree, all, *options);
   for (const lab::Claim& claim : lab::claims()) add_claim_run(tree, run, claim);
 }

@@ -9,8 +9,8 @@
 
 #include "exact/arithmetic_circuit.h"
 #include "exact/attention_network.h"
-#include "theory/separation_bounds.h"
 #include "exact/sliced_attention.h"
+#include "theory/separation_bounds.h"
 
 namespace fathom::exact {
 

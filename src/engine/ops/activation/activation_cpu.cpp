@@ -1,14 +1,8 @@
-#include "core/enum_names.h"
 #include "engine/cpu/cpu_ops.h"
 #include "engine/require.h"
 
 namespace fathom::engine::cpu {
 
-// Kernels include nothing of the plan, so they have an enum of their own.
-static_assert(same_place(Curve::relu, ActivationKind::relu));
-static_assert(same_place(Curve::gelu, ActivationKind::gelu));
-static_assert(same_place(Curve::gelu_tanh, ActivationKind::gelu_tanh));
-static_assert(same_place(Curve::swiglu, ActivationKind::swiglu));
 
 BoundOp bind(const Activation& op, const Context& context) {
   require(!op.slopes.exists() && !op.bias.exists(), "activation: a plan for another device");

@@ -5,13 +5,6 @@
 
 namespace fathom::engine::cpu {
 
-// Kernels include nothing of the plan, so they have enums of their own.
-static_assert(same_place(Weighting::softmax, AttentionKind::softmax));
-static_assert(same_place(Weighting::none, AttentionKind::none));
-static_assert(same_place(Weighting::linear, AttentionKind::linear));
-static_assert(same_place(Mask::causal, MaskKind::causal));
-static_assert(same_place(Mask::bidirectional, MaskKind::bidirectional));
-static_assert(same_place(Mask::strict, MaskKind::strict));
 
 namespace {
 
