@@ -1,6 +1,7 @@
 // A small dense matrix over any number type, row by row.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
