@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -130,8 +131,7 @@ void print_forms(Session& session, const SurfaceFit& surface) {
   const auto title = [&](LawForm form) -> std::string {
     switch (form) {
       case LawForm::exponential:
-        return fmt::format("ln d = {:.3f} ± {:.3f} + ({:.4f} ± {:.4f})·L", surface.a,
-                           surface.a_error, surface.b, surface.b_error);
+        return fmt::format("ln d = {:.3f} + {:.4f}·L", surface.law.a, surface.law.b);
       case LawForm::power:
         return fmt::format("L ~ N^{:.2f} ({:.2f} to {:.2f})", surface.slope,
                            surface.slope_interval.low, surface.slope_interval.high);
@@ -151,26 +151,40 @@ void print_forms(Session& session, const SurfaceFit& surface) {
               << session.terminal.plain(table.render(session.terminal));
 }
 
+/// a and b from all runs and from the crossings of two curves, beside the published ones.
 void print_law(Session& session, const StudyFit& fit) {
-  if (!fit.law) return;
+  if (!fit.law && !fit.surface) return;
+  const laws::LevineFit published;
   Table table({{"ln d = a + b·L"},
                {"a", Align::right},
                {"b", Align::right},
                {"chi2/dof", Align::right},
                {"from published", Align::right}});
+  const auto add = [&](const std::string& title, const auto& law, const std::string& chi2) {
+    table.add_row(
+        {title, fmt::format("{:.3f} ± {:.3f}", law.a, law.a_error),
+         fmt::format("{:.4f} ± {:.4f}", law.b, law.b_error), chi2,
+         fmt::format("{:+.1f} σ, {:+.1f} σ",
+                     (law.a - published.a) / std::hypot(law.a_error, published.a_error),
+                     (law.b - published.b) / std::hypot(law.b_error, published.b_error))});
+  };
+  if (fit.surface) {
+    add("all runs: L layers are best at width d", fit.surface->law, "");
+    if (const auto& reading = fit.surface->transition_reading) {
+      add(fmt::format("all runs: L layers beat the next shallower from d ({} pairs)",
+                      reading->pairs.size()),
+          reading->law, "");
+    }
+  }
   for (const auto& law : {fit.law, fit.law_midpoint}) {
     if (!law) continue;
-    table.add_row({fmt::format("carried by the {}", to_string(law->reading)),
-                   fmt::format("{:.3f} ± {:.3f}", law->a, law->a_error),
-                   fmt::format("{:.4f} ± {:.4f}", law->b, law->b_error),
-                   fmt::format("{:.2f}/{}", law->chi2, law->degrees_of_freedom),
-                   fmt::format("{:+.1f} σ, {:+.1f} σ", law->a_score, law->b_score)});
+    add(fmt::format("crossings of two curves, carried by the {}", to_string(law->reading)), *law,
+        fmt::format("{:.2f}/{}", law->chi2, law->degrees_of_freedom));
   }
-  const laws::LevineFit published;
   table.add_row({laws::LevineLaw().info().title,
                  fmt::format("{:.3f} ± {:.3f}", published.a, published.a_error),
                  fmt::format("{:.4f} ± {:.4f}", published.b, published.b_error)});
-  session.out << "\n  The width from which depth pays, through the crossings of two curves\n"
+  session.out << "\n  The width from which depth pays\n"
               << session.terminal.plain(table.render(session.terminal));
 }
 

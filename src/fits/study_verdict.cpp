@@ -94,10 +94,18 @@ std::string odds_text(double odds) {
 /// The law, and whether it is exponential.
 std::string form_sentence(const SurfaceFit& surface) {
   const laws::LevineFit published;
-  const std::string law = fmt::format(
+  const LawConstants& own = surface.law;
+  std::string law = fmt::format(
       "Written as \"L layers are best at width exp(a + b·L)\", a is {:.2f} ± {:.2f} and b {:.3f} ± "
-      "{:.3f} (published: {} and {})",
-      surface.a, surface.a_error, surface.b, surface.b_error, published.a, published.b);
+      "{:.3f}",
+      own.a, own.a_error, own.b, own.b_error);
+  if (surface.transition_reading) {
+    const LawConstants& read = surface.transition_reading->law;
+    law += fmt::format(
+        " (by the widths from which the deeper of two depths wins, the reading of the published "
+        "{}: {:.2f} ± {:.2f} and {:.3f} ± {:.3f})",
+        published.formula(), read.a, read.a_error, read.b, read.b_error);
+  }
   const double odds = std::max(surface.exponential_odds, 1 / surface.exponential_odds);
   const bool exponential = surface.exponential_odds > 1;
   if (odds < 3) {
