@@ -23,8 +23,9 @@ using Tallies = std::map<std::string, Tally>;
 inline void print(const std::string& title, const Tallies& tallies) {
   fmt::print("{}\n", title);
   for (const auto& [name, tally] : tallies) {
-    fmt::print("  {:44} {:4} of {:4} hold the truth, mean length {:.4g}\n", name, tally.held,
-               tally.stated, tally.span / tally.stated);
+    const double length = tally.span / tally.stated;
+    fmt::print("  {:44} {:4} of {:4} hold the truth{}\n", name, tally.held, tally.stated,
+               length < 1e9 ? fmt::format(", mean length {:.4g}", length) : "");
   }
   std::fflush(stdout);
 }

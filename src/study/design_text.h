@@ -1,0 +1,25 @@
+// An adaptive study in words and as JSON: `.design` of `study plan --json` and `study status
+// --json`.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "fits/run_design.h"
+
+namespace fathom::study {
+
+struct DesignProgress;
+struct DesignRules;
+
+/// "b is 0.142 ± 0.031 (95 %: 0.09 to 0.21), wanted ± 0.015: not decided".
+std::string goal_text(const fits::GoalState& goal);
+
+/// Goals, what is decided, the price of the next round and how it ends.
+std::vector<std::string> design_lines(const DesignProgress& progress, const DesignRules& rules);
+
+/// goal, target, error, decided: of the goal that is farthest from its target.
+nlohmann::ordered_json design_json(const DesignProgress& progress, const DesignRules& rules);
+
+}  // namespace fathom::study
