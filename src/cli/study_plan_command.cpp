@@ -54,6 +54,7 @@ void plan_design(const Options& options, Plan& plan) {
   }
   plan.design = study::look_at_design(study, study::collect_rows(study), &timed);
   plan.cost = study::estimate_cost(plan.spec, plan.runs, jobs, false);
+  if (timed.speed.points.empty()) return;
   plan.cost.speed = timed.speed;
   plan.cost.seconds = study::study_seconds(plan.runs, timed.speed, jobs);
 }
@@ -92,9 +93,9 @@ void print_design(Session& session, const Plan& plan) {
   for (const study::DesignRound& round : plan.forecast->rounds) runs += round.runs.size();
   session.out << fmt::format(
       "  foretold, if depth paid as published and seeds scattered by 0.2 %: {} rounds, {} "
-      "trajectories, {} of {} {}; then: {}\n",
-      plan.forecast->rounds.size(), runs, format_significant(plan.forecast->end.spent, 3),
-      format_significant(rules.budget, 3), name_of(rules.unit), name_of(plan.forecast->end.stage));
+      "trajectories, {} of {}; then: {}\n",
+      plan.forecast->rounds.size(), runs, study::cost_text(plan.forecast->end.spent, rules.unit),
+      study::cost_text(rules.budget, rules.unit), name_of(plan.forecast->end.stage));
   for (const fits::GoalState& goal : plan.forecast->end.goals) {
     session.out << "    " << study::goal_text(goal) << "\n";
   }
@@ -141,7 +142,7 @@ void print_cost(Session& session, const Plan& plan) {
         "  about {} of training here (extrapolated from steps timed for {})\n",
         format_seconds(cost.seconds), format_seconds(cost.speed.measured_seconds));
   } else {
-    session.out << "  no time estimate: nothing was timed, for there is no such device here\n";
+    session.out << "  no time estimate: nothing was timed\n";
   }
   if (cost.exceeds_memory) {
     session.out << fmt::format(

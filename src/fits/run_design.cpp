@@ -31,6 +31,8 @@ constexpr std::array kFirstDepths{-1.3, -0.65, 0.0, 0.65, 1.3};
 constexpr double kFirstShare = 0.04;
 constexpr double kFirstLimit = 0.5;
 constexpr std::size_t kFirstSizes = 4;
+// Shapes from which on a surface is safely fitted.
+constexpr std::size_t kFirstShapes = 14;
 
 // A round costs at most this share of what was spent before it: early choices rest on little.
 constexpr double kGrowth = 0.5;
@@ -53,6 +55,12 @@ void check(const DesignSpec& spec, const std::vector<Candidate>& candidates) {
   if (candidates.empty()) {
     throw ConfigError(
         "no shape fits the design's depths and sizes; allow other depths, sizes or widths");
+  }
+  if (candidates.size() < kFirstShapes) {
+    throw ConfigError(fmt::format(
+        "only {} shapes fit the design's depths and sizes, a law needs {}; allow more depths, a "
+        "wider range of sizes, a smaller head_size or min_width",
+        candidates.size(), kFirstShapes));
   }
   double cheapest = 1e300;
   for (const Candidate& c : candidates) cheapest = std::min(cheapest, c.cost);
@@ -104,6 +112,7 @@ class Seeds {
   explicit Seeds(std::span<const RunPoint> runs) {
     for (const RunPoint& run : runs) used_[{run.layers, run.width}].insert(run.seed);
   }
+  std::size_t shapes() const { return used_.size(); }
   bool has(const CandidateShape& shape) const {
     return used_.contains({shape.layers, shape.width});
   }
@@ -187,8 +196,14 @@ std::set<std::size_t> first_depths(const DesignSpec& spec, const std::vector<Can
   return chosen;
 }
 
+void ask_for(const Candidate& candidate, Seeds& seeds, DesignStep& step) {
+  step.batch.push_back({candidate.shape.layers, candidate.shape.width, seeds.next(candidate.shape),
+                        candidate.lengths, candidate.cost});
+  step.batch_cost += candidate.cost;
+}
+
 /// The first round: depths around the published best depth, from the smallest size up as far as a
-/// share of the budget reaches.
+/// share of the budget reaches; where that leaves too few shapes, any others.
 void first_round(const DesignSpec& spec, const std::vector<Candidate>& candidates, Seeds& seeds,
                  double money, DesignStep& step) {
   const double wanted = std::min(money, kFirstShare * spec.budget);
@@ -200,12 +215,11 @@ void first_round(const DesignSpec& spec, const std::vector<Candidate>& candidate
     for (const std::size_t c : chosen) cost += candidates[c].cost;
     if (cost > (sizes < kFirstSizes ? limit : wanted)) break;
     ++sizes;
-    for (const std::size_t c : chosen) {
-      step.batch.push_back({candidates[c].shape.layers, candidates[c].shape.width,
-                            seeds.next(candidates[c].shape), candidates[c].lengths,
-                            candidates[c].cost});
-    }
-    step.batch_cost = cost;
+    for (const std::size_t c : chosen) ask_for(candidates[c], seeds, step);
+  }
+  for (const Candidate& candidate : candidates) {
+    if (seeds.shapes() >= kFirstShapes || step.batch_cost + candidate.cost > limit) break;
+    if (!seeds.has(candidate.shape)) ask_for(candidate, seeds, step);
   }
 }
 
@@ -313,9 +327,7 @@ DesignStep next_batch(std::span<const RunPoint> runs, const DesignSpec& spec) {
         pick(picture, candidates, step.batch.empty() ? money : round - step.batch_cost);
     if (!next) break;
     const Candidate& candidate = candidates[*next];
-    step.batch.push_back({candidate.shape.layers, candidate.shape.width,
-                          seeds.next(candidate.shape), candidate.lengths, candidate.cost});
-    step.batch_cost += candidate.cost;
+    ask_for(candidate, seeds, step);
     picture.add(candidate);
     if (step.batch_cost >= round) break;
   }

@@ -73,12 +73,6 @@ Json goal_json(const GoalState& goal) {
           {"out_of_reach", goal.out_of_reach}};
 }
 
-std::string cost_text(double cost, CostUnit unit) {
-  return unit == CostUnit::seconds
-             ? format_seconds(cost)
-             : fmt::format("{} {}", format_significant(cost, 3), name_of(unit));
-}
-
 /// How the study stands, and what it would take to end it.
 std::string stage_text(const DesignProgress& progress, const DesignRules& rules) {
   const fits::DesignStep& step = progress.step;
@@ -108,6 +102,18 @@ std::string stage_text(const DesignProgress& progress, const DesignRules& rules)
 }
 
 }  // namespace
+
+std::string cost_text(double cost, CostUnit unit) {
+  switch (unit) {
+    case CostUnit::seconds:
+      return format_seconds(cost);
+    case CostUnit::flops:
+      return fmt::format("{:.2e} FLOPs", cost);
+    case CostUnit::runs:
+      return fmt::format("{:.0f} runs", cost);
+  }
+  return "";
+}
 
 std::string goal_text(const GoalState& goal) {
   if (goal.goal.kind == GoalKind::form) return form_text(goal);

@@ -6,12 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "fits/run_design.h"
+#include "study/design_rules.h"
 
 namespace fathom::study {
 
 struct DesignProgress;
-struct DesignRules;
+
+/// "40 runs", "1.2e+17 FLOPs", "3 min 20 s".
+std::string cost_text(double cost, CostUnit unit);
 
 /// "b is 0.142 ± 0.031 (95 %: 0.09 to 0.21), wanted ± 0.015: not decided".
 std::string goal_text(const fits::GoalState& goal);

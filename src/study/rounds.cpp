@@ -5,12 +5,10 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <set>
 
 #include "core/counts.h"
 #include "core/error.h"
-#include "core/units.h"
 #include "engine/device.h"
 #include "study/cost.h"
 #include "study/design_text.h"
@@ -162,9 +160,8 @@ DesignRound first_round(const StudySpec& spec, const fits::DesignSpec& design) {
     const fits::DesignStep step = fits::next_batch({}, design);
     if (step.batch.empty()) {
       throw ConfigError(fmt::format(
-          "design: {} {} do not pay for a first round, three depths at four sizes; allow more, or "
-          "smaller sizes",
-          format_significant(spec.design->budget, 3), name_of(spec.design->unit)));
+          "design: half of {} does not pay for the first shapes; allow more, or smaller sizes",
+          cost_text(spec.design->budget, spec.design->unit)));
     }
     return round_of(spec, step);
   }
@@ -175,10 +172,10 @@ DesignRound first_round(const StudySpec& spec, const fits::DesignSpec& design) {
   }
   if (round.cost > spec.design->budget) {
     throw ConfigError(fmt::format(
-        "design: the grid, its first round, costs {} {} and {} are allowed; allow more or take "
-        "shapes out",
-        format_significant(round.cost, 3), name_of(spec.design->unit),
-        format_significant(spec.design->budget, 3)));
+        "design: the grid, its first round, costs {} and {} are allowed; allow more or take shapes "
+        "out",
+        cost_text(round.cost, spec.design->unit),
+        cost_text(spec.design->budget, spec.design->unit)));
   }
   return round;
 }
@@ -255,13 +252,11 @@ RoundsResult run_rounds(Study& study, int jobs, const ExecuteRuns& execute,
   }
   while (true) {
     plan_again(study);
-    note(fmt::format(
-        "round {}: {} runs so far, {} {} of {} foreseen", log->rounds.size(), study.runs.size(),
-        format_significant(
-            std::accumulate(log->rounds.begin(), log->rounds.end(), 0.0,
-                            [](double sum, const DesignRound& round) { return sum + round.cost; }),
-            3),
-        name_of(study.spec.design->unit), format_significant(study.spec.design->budget, 3)));
+    double foreseen = 0;
+    for (const DesignRound& round : log->rounds) foreseen += round.cost;
+    note(fmt::format("round {}: {} of {} allowed", log->rounds.size(),
+                     cost_text(foreseen, study.spec.design->unit),
+                     cost_text(study.spec.design->budget, study.spec.design->unit)));
     RoundsResult result{execute(study), std::nullopt};
     if (result.runs.stopped || result.runs.failed > 0) return result;
     const DesignProgress progress = look_at_design(study, collect_rows(study));
