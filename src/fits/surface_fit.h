@@ -78,8 +78,8 @@ struct SurfaceFit {
   std::optional<LengthMove> length_move;  // where runs differ in length
   std::vector<LengthLaw> lengths;         // shortest first
 
-  /// b is told from 0, so that the law is one to plan with.
-  bool fixes_law() const { return law.b_interval.low > 0; }
+  /// b is told from 0 and to better than a half, so that the law is one to plan with.
+  bool fixes_law() const { return law.b_interval.low > 0 && law.b_error <= law.b / 2; }
   const SurfaceForm& form(LawForm form) const { return forms[static_cast<std::size_t>(form)]; }
 };
 
