@@ -1,8 +1,10 @@
 // How often stated 95 % intervals hold the planted truth: planted_truth [DRAWS, default 100]
-// [transitions|joint].
+// [transitions|joint|surface|design|rounds].
 //
-// Synthetic studies with known transitions, a and b, and with a known joint law; the share of draws
-// whose interval holds the truth, for every kind of interval Fathom states.
+// Synthetic studies with known transitions, a and b, with a known joint law and with a known
+// surface; the share of draws whose interval holds the truth, for every kind of interval Fathom
+// states. `design`: what an adaptive study costs beside a grid; `rounds`: the same with every round
+// as CSV (kind, goal, world, FLOPs, error).
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -11,30 +13,14 @@
 
 #include "fits/planted.h"
 #include "fits/study_fit.h"
+#include "laws/budget.h"
+#include "planted_parts.h"
 
 using namespace fathom::fits;
+using fathom::Interval;
+using fathom::laws::Budget;
 
 namespace {
-
-struct Tally {
-  int stated = 0;
-  int held = 0;
-  double span = 0;  // sum of interval lengths
-  void add(double low, double truth, double high) {
-    ++stated;
-    held += low <= truth && truth <= high;
-    span += high - low;
-  }
-};
-using Tallies = std::map<std::string, Tally>;
-
-void print(const char* title, const Tallies& tallies) {
-  fmt::print("{}\n", title);
-  for (const auto& [name, tally] : tallies) {
-    fmt::print("  {:44} {:4} of {:4} hold the truth, mean length {:.4g}\n", name, tally.held,
-               tally.stated, tally.span / tally.stated);
-  }
-}
 
 void count_transitions(const PlantedTransitions& planted, std::uint64_t draw, Tallies& tallies) {
   std::string reason;
@@ -65,7 +51,7 @@ void count_transitions(const PlantedTransitions& planted, std::uint64_t draw, Ta
 
 double log_best_depth(const JointLaw& law) {
   const Budget budget = Budget::non_embedding(3e7);
-  return std::log(least_loss_depth(
+  return std::log(fathom::laws::least_loss_depth(
       budget, [&](double layers, double width) { return law.loss(layers, width, 3e7, 3.2e9); }));
 }
 
@@ -114,6 +100,8 @@ JointLaw one_length_law() {
 int main(int count, char** arguments) {
   const int draws = count > 1 ? std::atoi(arguments[1]) : 100;
   const std::string part = count > 2 ? arguments[2] : "";
+  if (part == "surface") return count_surfaces(draws), 0;
+  if (part == "design" || part == "rounds") return compare_designs(draws, part == "rounds"), 0;
   const PlantedTransitions one_seed;
   PlantedTransitions three_seeds = one_seed;
   three_seeds.seeds = 3;

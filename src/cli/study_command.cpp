@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "study/rounds.h"
 #include "study/study_folder.h"
 
 namespace fathom {
@@ -42,14 +43,16 @@ study::StudySpec StudySource::read(const std::string& file) const {
   if (preset.empty() && file.empty()) {
     throw ConfigError("give a spec file or --preset quick; see 'fathom study --help'");
   }
-  if (!preset.empty()) {
-    return study::read_study_spec_text(study::preset_text(preset), "preset " + preset,
-                                       all_settings());
-  }
   std::error_code error;
   const bool folder = fs::is_directory(file, error);
-  return study::read_study_spec(folder ? study::StudyFolder(file).spec() : fs::path(file),
-                                all_settings());
+  const study::StudySpec spec =
+      preset.empty()
+          ? study::read_study_spec(folder ? study::StudyFolder(file).spec() : fs::path(file),
+                                   all_settings())
+          : study::read_study_spec_text(study::preset_text(preset), "preset " + preset,
+                                        all_settings());
+  if (spec.design) study::check_design(spec);
+  return spec;
 }
 
 namespace {

@@ -86,13 +86,12 @@ void add_study_export(CommandTree& tree, Command& parent) {
 
 void add_study_reindex(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<Options>();
-  Command& command =
-      tree.add(parent, "reindex",
-               {fmt::format("Make {} and {} anew from the run folders", study::StudyFolder::kIndex,
-                            study::StudyFolder::kPoints),
-                "Both can be deleted at any time: the folders are the truth.",
-                {{"study reindex my-study", ""}}},
-               [options](Session& session) { rebuild(session, *options); });
+  Command& command = tree.add(parent, "reindex",
+                              {fmt::format("Make {} and {} anew from the run folders",
+                                           study::StudyFolder::kIndex, study::StudyFolder::kPoints),
+                               "Both can be deleted at any time: the folders are the truth.",
+                               {{"study reindex my-study", ""}}},
+                              [options](Session& session) { rebuild(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
   command.add_flag("--json", options->json, "Print JSON");
 }

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -66,43 +67,58 @@ std::string range_text(const Transition& t) {
   return "";
 }
 
-/// Pairs by depths: what all runs together say, and what the two curves alone do.
-void print_transitions(Session& session, const StudyFit& fit) {
-  std::map<std::pair<std::int64_t, std::int64_t>, std::array<const Transition*, 2>> pairs;
-  if (fit.surface) {
-    for (const Transition& t : fit.surface->crossings) pairs[{t.shallow, t.deep}][0] = &t;
+/// One pair of depths: what all runs together say, and what the two curves alone do.
+struct PairView {
+  const Transition* surface = nullptr;
+  const Transition* curves = nullptr;
+
+  const Transition& any() const { return surface ? *surface : *curves; }
+  bool has(bool (*test)(const Transition&)) const {
+    return (surface && test(*surface)) || (curves && test(*curves));
   }
-  for (const Transition& t : fit.transitions) pairs[{t.shallow, t.deep}][1] = &t;
+  bool crosses() const {
+    return has([](const Transition& t) { return t.status == TransitionStatus::crossing; });
+  }
+  bool decided() const {
+    return has([](const Transition& t) { return t.status != TransitionStatus::unclear; });
+  }
+};
+
+std::vector<PairView> pairs_of(const StudyFit& fit) {
+  std::map<std::pair<std::int64_t, std::int64_t>, PairView> pairs;
+  if (fit.surface) {
+    for (const Transition& t : fit.surface->crossings) pairs[{t.shallow, t.deep}].surface = &t;
+  }
+  for (const Transition& t : fit.transitions) pairs[{t.shallow, t.deep}].curves = &t;
+  std::vector<PairView> list;
+  for (const auto& [depths, pair] : pairs) list.push_back(pair);
+  return list;
+}
+
+/// Decided pairs are listed, the others counted. Of many depths only neighbours are listed.
+void print_transitions(Session& session, const StudyFit& fit) {
+  constexpr std::ptrdiff_t kMostListed = 15;
+  const std::vector<PairView> pairs = pairs_of(fit);
   if (pairs.empty()) return;
+  const bool all = std::count_if(pairs.begin(), pairs.end(),
+                                 [](const auto& p) { return p.crosses(); }) <= kMostListed;
   Table table({{"deeper wins", Align::right}, {"from N (95 %)"}, {"two curves alone"}, {"note"}});
-  std::size_t bounds = 0;
+  std::size_t listed = 0;
   std::size_t undecided = 0;
-  const auto is = [](const Transition* t, TransitionStatus status) {
-    return t == nullptr ? status == TransitionStatus::unclear : t->status == status;
-  };
-  for (const auto& [depths, both] : pairs) {
-    const Transition& any = both[0] ? *both[0] : *both[1];
-    const bool crosses =
-        is(both[0], TransitionStatus::crossing) || is(both[1], TransitionStatus::crossing);
-    const bool told =
-        !is(both[0], TransitionStatus::unclear) || !is(both[1], TransitionStatus::unclear);
-    // Crossings of all pairs, bounds of neighbours; the rest is counted.
-    if (!crosses && !(told && any.adjacent)) {
-      ++(told ? bounds : undecided);
-      continue;
-    }
-    table.add_row({fmt::format("{} over {}", any.deep, any.shallow),
-                   both[0] ? range_text(*both[0]) : "-", both[1] ? range_text(*both[1]) : "-",
-                   both[1] ? both[1]->note : ""});
+  for (const PairView& pair : pairs) {
+    undecided += !pair.decided();
+    if (!(all && pair.crosses()) && !(pair.decided() && pair.any().adjacent)) continue;
+    ++listed;
+    table.add_row({fmt::format("{} over {}", pair.any().deep, pair.any().shallow),
+                   pair.surface ? range_text(*pair.surface) : "-",
+                   pair.curves ? range_text(*pair.curves) : "-",
+                   pair.curves ? pair.curves->note : ""});
   }
   session.out << "\n  From which size the deeper network wins\n";
-  if (bounds + undecided < pairs.size()) {
-    session.out << session.terminal.plain(table.render(session.terminal));
-  }
-  if (bounds + undecided > 0) {
-    session.out << fmt::format(
-        "  {} of {} pairs undecided; {} more have a one-sided bound (--json lists all)\n",
-        undecided, pairs.size(), bounds);
+  if (listed > 0) session.out << session.terminal.plain(table.render(session.terminal));
+  if (listed < pairs.size()) {
+    session.out << fmt::format("  {} of {} pairs undecided; {} more decided or bounded (--json)\n",
+                               undecided, pairs.size(), pairs.size() - listed - undecided);
   }
 }
 
@@ -130,8 +146,7 @@ void print_forms(Session& session, const SurfaceFit& surface) {
   const auto title = [&](LawForm form) -> std::string {
     switch (form) {
       case LawForm::exponential:
-        return fmt::format("ln d = {:.3f} ± {:.3f} + ({:.4f} ± {:.4f})·L", surface.a,
-                           surface.a_error, surface.b, surface.b_error);
+        return fmt::format("ln d = {:.3f} + {:.4f}·L", surface.law.a, surface.law.b);
       case LawForm::power:
         return fmt::format("L ~ N^{:.2f} ({:.2f} to {:.2f})", surface.slope,
                            surface.slope_interval.low, surface.slope_interval.high);
@@ -151,26 +166,40 @@ void print_forms(Session& session, const SurfaceFit& surface) {
               << session.terminal.plain(table.render(session.terminal));
 }
 
+/// a and b from all runs and from the crossings of two curves, beside the published ones.
 void print_law(Session& session, const StudyFit& fit) {
-  if (!fit.law) return;
+  if (!fit.law && !fit.surface) return;
+  const laws::LevineFit published;
   Table table({{"ln d = a + b·L"},
                {"a", Align::right},
                {"b", Align::right},
                {"chi2/dof", Align::right},
                {"from published", Align::right}});
+  const auto add = [&](const std::string& title, const auto& law, const std::string& chi2) {
+    table.add_row(
+        {title, fmt::format("{:.3f} ± {:.3f}", law.a, law.a_error),
+         fmt::format("{:.4f} ± {:.4f}", law.b, law.b_error), chi2,
+         fmt::format("{:+.1f} σ, {:+.1f} σ",
+                     (law.a - published.a) / std::hypot(law.a_error, published.a_error),
+                     (law.b - published.b) / std::hypot(law.b_error, published.b_error))});
+  };
+  if (fit.surface) {
+    add("all runs: L layers are best at width d", fit.surface->law, "");
+    if (const auto& reading = fit.surface->transition_reading) {
+      add(fmt::format("all runs: L layers beat the next shallower from d ({} pairs)",
+                      reading->pairs.size()),
+          reading->law, "");
+    }
+  }
   for (const auto& law : {fit.law, fit.law_midpoint}) {
     if (!law) continue;
-    table.add_row({fmt::format("carried by the {}", to_string(law->reading)),
-                   fmt::format("{:.3f} ± {:.3f}", law->a, law->a_error),
-                   fmt::format("{:.4f} ± {:.4f}", law->b, law->b_error),
-                   fmt::format("{:.2f}/{}", law->chi2, law->degrees_of_freedom),
-                   fmt::format("{:+.1f} σ, {:+.1f} σ", law->a_score, law->b_score)});
+    add(fmt::format("crossings of two curves, carried by the {}", to_string(law->reading)), *law,
+        fmt::format("{:.2f}/{}", law->chi2, law->degrees_of_freedom));
   }
-  const laws::LevineFit published;
   table.add_row({laws::LevineLaw().info().title,
                  fmt::format("{:.3f} ± {:.3f}", published.a, published.a_error),
                  fmt::format("{:.4f} ± {:.4f}", published.b, published.b_error)});
-  session.out << "\n  The width from which depth pays, through the crossings of two curves\n"
+  session.out << "\n  The width from which depth pays\n"
               << session.terminal.plain(table.render(session.terminal));
 }
 

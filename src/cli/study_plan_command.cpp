@@ -6,9 +6,12 @@
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
 #include "core/counts.h"
+#include "core/error.h"
 #include "core/units.h"
 #include "study/cost.h"
-#include "study/study.h"
+#include "study/design_forecast.h"
+#include "study/design_text.h"
+#include "study/study_rows.h"
 #include "terminal/table.h"
 
 namespace fathom {
@@ -25,15 +28,77 @@ struct Plan {
   study::StudySpec spec;
   std::vector<study::PlannedRun> runs;
   study::StudyCost cost;
+  std::optional<study::DesignProgress> design;
+  std::optional<study::DesignForecast> forecast;  // of a design that was not begun
 };
+
+/// All rounds as foretold, or what is left of a design that was begun.
+void plan_design(const Options& options, Plan& plan) {
+  const study::StudyFolder folder(options.spec);
+  study::Study study{.folder = folder, .spec = plan.spec, .runs = {}};
+  study::plan_again(study);
+  const auto tokens = study::read_token_facts(folder);
+  study::DesignLog timed = study::new_design_log(plan.spec);
+  const int jobs = options.jobs > 0 ? options.jobs : study::default_jobs(plan.spec);
+  if (!options.no_timing) study::time_design(plan.spec, tokens, jobs, timed);
+  if (!study::read_design_log(folder)) {
+    const bool seconds = plan.spec.design->unit == study::CostUnit::seconds;
+    if (seconds && timed.speed.points.empty()) {
+      throw ConfigError("design: a cost in seconds cannot be planned where no steps are timed");
+    }
+    plan.forecast =
+        study::foretell_design(plan.spec, study::design_spec(plan.spec, tokens, &timed));
+    plan.runs = study::plan_runs(plan.spec, plan.forecast->rounds.front().runs, tokens);
+  } else {
+    plan.runs = study.runs;
+  }
+  plan.design = study::look_at_design(study, study::collect_rows(study), &timed);
+  plan.cost = study::estimate_cost(plan.spec, plan.runs, jobs, false);
+  if (timed.speed.points.empty()) return;
+  plan.cost.speed = timed.speed;
+  plan.cost.seconds = study::study_seconds(plan.runs, timed.speed, jobs);
+}
 
 Plan make_plan(const Options& options) {
   Plan plan;
   plan.spec = options.source.read(options.spec);
+  if (plan.spec.design) {
+    plan_design(options, plan);
+    return plan;
+  }
   plan.runs =
       study::plan_runs(plan.spec, study::read_token_facts(study::StudyFolder(options.spec)));
   plan.cost = study::estimate_cost(plan.spec, plan.runs, options.jobs, !options.no_timing);
   return plan;
+}
+
+Json forecast_json(const study::DesignForecast& forecast) {
+  Json json{{"end", name_of(forecast.end.stage)}, {"cost", forecast.end.spent}};
+  json["rounds"] = Json::array();
+  for (const study::DesignRound& round : forecast.rounds) {
+    json["rounds"].push_back({{"runs", round.runs.size()}, {"cost", round.cost}});
+  }
+  return json;
+}
+
+/// The rounds after the first, as they would come if depth paid as published.
+void print_design(Session& session, const Plan& plan) {
+  const study::DesignRules& rules = *plan.spec.design;
+  session.out << "\n";
+  for (const std::string& line : study::design_lines(*plan.design, rules)) {
+    session.out << "  " << line << "\n";
+  }
+  if (!plan.forecast) return;
+  std::size_t runs = 0;
+  for (const study::DesignRound& round : plan.forecast->rounds) runs += round.runs.size();
+  session.out << fmt::format(
+      "  foretold, if depth paid as published and seeds scattered by 0.2 %: {} rounds, {} "
+      "trajectories, {} of {}; then: {}\n",
+      plan.forecast->rounds.size(), runs, study::cost_text(plan.forecast->end.spent, rules.unit),
+      study::cost_text(rules.budget, rules.unit), name_of(plan.forecast->end.stage));
+  for (const fits::GoalState& goal : plan.forecast->end.goals) {
+    session.out << "    " << study::goal_text(goal) << "\n";
+  }
 }
 
 void print_rows(Session& session, const Plan& plan) {
@@ -45,6 +110,8 @@ void print_rows(Session& session, const Plan& plan) {
   document["tokens"] = plan.cost.tokens;
   document["seconds"] = number_or_null(plan.cost.seconds);
   document["left_out"] = plan.spec.grid.left_out;
+  if (plan.design) document["design"] = study::design_json(*plan.design, *plan.spec.design);
+  if (plan.forecast) document["design"]["foretold"] = forecast_json(*plan.forecast);
   document["runs"] = Json::array();
   for (const study::PlannedRun& run : plan.runs) {
     const model::ModelSpec& m = run.spec.model;
@@ -75,7 +142,7 @@ void print_cost(Session& session, const Plan& plan) {
         "  about {} of training here (extrapolated from steps timed for {})\n",
         format_seconds(cost.seconds), format_seconds(cost.speed.measured_seconds));
   } else {
-    session.out << "  no time estimate: nothing was timed, for there is no such device here\n";
+    session.out << "  no time estimate: nothing was timed\n";
   }
   if (cost.exceeds_memory) {
     session.out << fmt::format(
@@ -116,6 +183,7 @@ void print_text(Session& session, const Plan& plan) {
     session.out << "  left out: " << rung << "\n";
   }
   print_cost(session, plan);
+  if (plan.design) print_design(session, plan);
 }
 
 }  // namespace
@@ -126,7 +194,8 @@ void add_study_plan(CommandTree& tree, Command& parent) {
       parent, "plan",
       {"What a study would train, and how long it takes here",
        "Lists the runs with parameters (N: without embeddings), tokens, FLOPs and memory, and "
-       "times a few steps to estimate the whole. Nothing is written. Run ids are known once "
+       "times a few steps to estimate the whole. Of a [design] it lists the first round and "
+       "foretells the others. Nothing is written. Run ids are known once "
        "the tokens are prepared: give a study directory to see them.",
        {{"study plan --preset quick", "the smallest study"},
         {"study plan mine.toml --set budget.tokens=5M", "with another budget"},

@@ -11,7 +11,9 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "study/cost.h"
+#include "study/design_text.h"
 #include "study/local_executor.h"
+#include "study/rounds.h"
 #include "study/slurm_executor.h"
 #include "terminal/progress.h"
 
@@ -52,32 +54,59 @@ study::Study begin(Session& session, const RunOptions& options, const fs::path& 
   return study::begin_study(directory, spec, progress);
 }
 
-void print_end(Session& session, const study::Study& study, const study::ExecutorResult& result,
+void print_end(Session& session, const study::Study& study, const study::RoundsResult& result,
                bool json) {
   if (json) {
     Json document = json_document("study_run");
     document["directory"] = study.folder.name();
     document["runs"] = study.runs.size();
-    document["done"] = result.done;
-    document["failed"] = result.failed;
-    document["stopped"] = result.stopped;
+    document["done"] = result.runs.done;
+    document["failed"] = result.runs.failed;
+    document["stopped"] = result.runs.stopped;
+    if (result.end) document["design"] = study::design_json(*result.end, *study.spec.design);
     return print_json(session, document);
   }
   session.out << fmt::format("{}  {}  {} of {} runs done\n",
                              session.terminal.accent("fathom study run"), study.folder.name(),
-                             result.done, study.runs.size());
+                             result.runs.done, study.runs.size());
+  if (!result.end) return;
+  for (const std::string& line : study::design_lines(*result.end, *study.spec.design)) {
+    session.out << "  " << line << "\n";
+  }
 }
 
-study::ExecutorResult execute(const study::Study& study, const RunOptions& options,
-                              const study::ExecutorEvents& events) {
+int jobs_of(const study::StudySpec& spec, const RunOptions& options) {
+  return options.jobs > 0 ? options.jobs : study::default_jobs(spec);
+}
+
+study::ExecutorResult run_planned(const study::Study& study, const RunOptions& options,
+                                  const study::ExecutorEvents& events) {
   if (options.executor == "slurm") {
     study::SlurmOptions slurm = options.slurm;
     slurm.max_tasks = options.jobs;
     slurm.program = study::own_program();
     return study::run_slurm(study, study.all_runs(), slurm, events);
   }
-  const int jobs = options.jobs > 0 ? options.jobs : study::default_jobs(study.spec);
-  return study::run_local(study, study.all_runs(), {jobs, study::own_program()}, events);
+  return study::run_local(study, study.all_runs(),
+                          {jobs_of(study.spec, options), study::own_program()}, events);
+}
+
+/// The whole study: its grid, or its rounds until they end.
+study::RoundsResult run_all(Session& session, study::Study& study, const RunOptions& options) {
+  StudyProgress progress(session);
+  study::ExecutorEvents events = progress.events();
+  events.stop = [] { return StopSignals::came(); };
+  const auto execute = [&](const study::Study& planned) {
+    return run_planned(planned, options, events);
+  };
+  study::RoundsResult result;
+  if (study.spec.design) {
+    result = study::run_rounds(study, jobs_of(study.spec, options), execute, events.note);
+  } else {
+    result.runs = execute(study);
+  }
+  progress.finish();
+  return result;
 }
 
 void run_study(Session& session, const RunOptions& options) {
@@ -87,19 +116,15 @@ void run_study(Session& session, const RunOptions& options) {
   given_spec(options);
   const study::FileLock lock = study::lock_study(directory, "study run");
   const StopSignals signals;
-  const study::Study study = begin(session, options, directory);
-  StudyProgress progress(session);
-  study::ExecutorEvents events = progress.events();
-  events.stop = [] { return StopSignals::came(); };
-  const study::ExecutorResult result = execute(study, options, events);
-  progress.finish();
+  study::Study study = begin(session, options, directory);
+  const study::RoundsResult result = run_all(session, study, options);
   print_end(session, study, result, options.json);
-  if (result.stopped) {
+  if (result.runs.stopped) {
     throw StoppedError(fmt::format("stopped; 'fathom study run {}' goes on", directory.string()));
   }
-  if (result.failed > 0) {
+  if (result.runs.failed > 0) {
     throw DataError(fmt::format("{} of {} runs failed; 'fathom study status {}' says why",
-                                result.failed, study.runs.size(), directory.string()));
+                                result.runs.failed, study.runs.size(), directory.string()));
   }
 }
 
@@ -121,7 +146,8 @@ void add_study_run(CommandTree& tree, Command& parent) {
       parent, "run",
       {"Train the runs of a study that are not done",
        "Prepares the tokens once, then trains every run of the spec that has no record yet, one "
-       "model a core. Stopped (Ctrl-C, study stop) or killed at any moment, the same command goes "
+       "model a core. With a [design] it goes on in rounds, each chosen from the runs before it. "
+       "Stopped (Ctrl-C, study stop) or killed at any moment, the same command goes "
        "on, and the result is the same to the last bit. Diverged runs are results; failed ones "
        "are tried again by the next call.",
        {{"study run --preset quick my-study", "the quick study"},

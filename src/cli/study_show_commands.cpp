@@ -11,7 +11,9 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "study/design_text.h"
 #include "study/export.h"
+#include "study/rounds.h"
 #include "study/study_index.h"
 #include "study/study_rows.h"
 #include "terminal/table.h"
@@ -67,6 +69,10 @@ void show_status(Session& session, const Options& options) {
   std::map<std::string, std::size_t> counts;
   for (const RunRow& row : rows) counts[row.in_spec ? to_string(row.status) : "not in the spec"]++;
   const auto holder = study::FileLock::holder(study.folder.lock());
+  std::optional<study::DesignProgress> design;
+  if (study.spec.design) {
+    design = study::look_at_design(study, rows);
+  }
   if (options.json) {
     Json document = json_document("study_status");
     document["directory"] = study.folder.name();
@@ -79,6 +85,7 @@ void show_status(Session& session, const Options& options) {
     for (const RunRow& row : rows) {
       if (!row.reason.empty()) document["problems"].push_back(row_json(row));
     }
+    if (design) document["design"] = study::design_json(*design, *study.spec.design);
     return print_json(session, document);
   }
   session.out << fmt::format("{}  {}\n\n", session.terminal.accent("fathom study status"),
@@ -97,6 +104,12 @@ void show_status(Session& session, const Options& options) {
     }
   }
   if (!shown.empty()) session.out << "\n" << rows_table(session, shown);
+  if (design) {
+    session.out << "\n";
+    for (const std::string& line : study::design_lines(*design, *study.spec.design)) {
+      session.out << "  " << line << "\n";
+    }
+  }
   session.out << (holder ? fmt::format("\n  process {} on {} is at it\n", holder->pid, holder->host)
                          : std::string("\n  no command is at it\n"));
 }
@@ -162,7 +175,8 @@ void add_study_status(CommandTree& tree, Command& parent) {
       tree.add(parent, "status",
                {"How far a study is, and what went wrong",
                 "Counts the runs by state and names those that failed or diverged, with the "
-                "reason.",
+                "reason. Of a study with a [design] it tells what is decided, what is not and what "
+                "the next round costs.",
                 {{"study status my-study", ""}, {"study status my-study --json", "for a script"}}},
                [options](Session& session) { show_status(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();

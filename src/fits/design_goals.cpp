@@ -64,6 +64,35 @@ GoalState from_odds(const SurfacePosterior& posterior, const DesignGoal& goal) {
   return state;
 }
 
+constexpr double kStep = 1e-5;
+// A crossing this far from the middle in ln N is not followed; the best depth this far is.
+constexpr double kFar = 6;
+constexpr double kAside = 2.3;
+
+template <class Value>
+void differentiate(Value&& value, const Eigen::VectorXd& at, Eigen::Ref<Eigen::RowVectorXd> row) {
+  for (Eigen::Index i = 0; i < at.size(); ++i) {
+    Eigen::VectorXd up = at;
+    Eigen::VectorXd down = at;
+    up[i] += kStep;
+    down[i] -= kStep;
+    row[i] = (value(up) - value(down)) / (2 * kStep);
+  }
+}
+
+/// The minimum of k v^2/2 + delta moves by -delta' / k.
+void follow_best_depth(const SurfaceColumns& columns, const DepthSurface& surface,
+                       const Eigen::VectorXd& parameters, double x,
+                       Eigen::Ref<Eigen::RowVectorXd> row) {
+  constexpr double kWide = 0.05;
+  const double u = surface.best_log_depth(parameters, x);
+  differentiate([&](const Eigen::VectorXd& p) { return surface.best_log_depth(p, x); }, parameters,
+                row.head(parameters.size()));
+  row.tail(columns.misfits()) =
+      -(columns.misfit({x, u + kWide, 0}) - columns.misfit({x, u - kWide, 0})) /
+      (2 * kWide * surface.curvature(parameters, x));
+}
+
 }  // namespace
 
 LawForm goal_form(const DesignGoal& goal) {
@@ -102,16 +131,7 @@ Eigen::RowVectorXd goal_row(const SurfaceColumns& columns, const DepthSurface& s
                             const DesignGoal& goal) {
   const Eigen::Index own = surface.size();
   Eigen::RowVectorXd row = Eigen::RowVectorXd::Zero(own + columns.size());
-  constexpr double kStep = 1e-5;
-  const auto by_parameters = [&](auto&& value) {
-    for (Eigen::Index i = 0; i < own; ++i) {
-      Eigen::VectorXd up = parameters;
-      Eigen::VectorXd down = parameters;
-      up[i] += kStep;
-      down[i] -= kStep;
-      row[i] = (value(up) - value(down)) / (2 * kStep);
-    }
-  };
+  const auto by_parameters = [&](auto&& value) { differentiate(value, parameters, row.head(own)); };
   switch (goal.kind) {
     case GoalKind::offset:
     case GoalKind::slope:
@@ -120,23 +140,21 @@ Eigen::RowVectorXd goal_row(const SurfaceColumns& columns, const DepthSurface& s
         return goal.kind == GoalKind::offset ? constants.a : constants.b;
       });
       break;
-    case GoalKind::best_depth: {
-      // The minimum of k v^2/2 + delta moves by -delta' / k.
-      const double x = std::log(goal.params);
-      const double u = surface.best_log_depth(parameters, x);
-      by_parameters([&](const Eigen::VectorXd& p) { return surface.best_log_depth(p, x); });
-      const double wide = 0.05;
-      row.tail(columns.misfits()) =
-          -(columns.misfit({x, u + wide, 0}) - columns.misfit({x, u - wide, 0})) /
-          (2 * wide * surface.curvature(parameters, x));
+    case GoalKind::best_depth:
+      follow_best_depth(columns, surface, parameters, std::log(goal.params), row);
       break;
-    }
     case GoalKind::crossing: {
-      // The zero of the gain moves by -(change of the gain) / (its slope).
       const auto shallow = static_cast<double>(goal.shallow);
       const auto deep = static_cast<double>(goal.deep);
       const double x = surface.crossing(parameters, shallow, deep);
+      const double centre = surface.law().centre();
+      if (std::fabs(x - centre) > kFar) {
+        // Beyond all sizes, as far as is known: what is wanting is the best depth on that side.
+        follow_best_depth(columns, surface, parameters, centre + std::copysign(kAside, x), row);
+        break;
+      }
       by_parameters([&](const Eigen::VectorXd& p) { return surface.crossing(p, shallow, deep); });
+      // The zero of the gain moves by -(change of the gain) / (its slope).
       const auto gain = [&](double at) {
         return surface.penalty(parameters, {at, std::log(shallow), 0}) -
                surface.penalty(parameters, {at, std::log(deep), 0});

@@ -11,6 +11,8 @@ constexpr double kLeastMisfit = 0.45;
 constexpr double kLeastShape = 0.3;
 // The share of the posterior below the least misfit left possible.
 constexpr double kHopeful = 0.1;
+// Error over the wanted one where there is no estimate yet.
+constexpr double kUnseenNeed = 2;
 
 double misfit_of(const SurfacePosterior& posterior, std::size_t k) {
   return std::exp(posterior.misfits()[k].scales.log_misfit);
@@ -77,6 +79,9 @@ DesignPicture::DesignPicture(const SurfacePosterior& posterior, std::vector<Cand
     const double now = expected_error(g);
     const bool measured = states[g].goal.kind != GoalKind::form && std::isfinite(states[g].error);
     if (measured && now > 0) goals_[g].times = states[g].error / now;
+    // A goal without an estimate is far from decided, whatever the linear picture says of it.
+    const bool unseen = !std::isfinite(states[g].error) && need(g) < kUnseenNeed;
+    if (unseen && now > 0) goals_[g].times = kUnseenNeed * goals_[g].wanted / now;
   }
 }
 

@@ -27,14 +27,22 @@ constexpr int kFarRuns = 4000;
 constexpr std::size_t kFirstStride = 2;
 constexpr double kFirstReach = 1.45;
 constexpr std::array kFirstDepths{-1.3, -0.65, 0.0, 0.65, 1.3};
-// The first round may cost this share of the budget.
-constexpr double kFirstShare = 0.15;
+// The first round may cost this share of the budget, and half of it to see so many sizes.
+constexpr double kFirstShare = 0.04;
+constexpr double kFirstLimit = 0.5;
+constexpr std::size_t kFirstSizes = 4;
+// Shapes from which on a surface is safely fitted.
+constexpr std::size_t kFirstShapes = 14;
+
+// A round costs at most this share of what was spent before it: early choices rest on little.
+constexpr double kGrowth = 0.5;
 
 using ShapeId = std::pair<std::int64_t, std::int64_t>;
 
 std::vector<Candidate> list_candidates(const DesignSpec& spec, const CandidateLimits& limits) {
   std::vector<Candidate> candidates;
   for (const CandidateShape& shape : candidate_shapes(limits)) {
+    if (spec.left_out.contains({shape.layers, shape.width})) continue;
     Candidate candidate{shape, spec.lengths(shape.params), 0, {}};
     candidate.cost = spec.cost(shape.layers, shape.width, candidate.lengths);
     candidates.push_back(std::move(candidate));
@@ -47,6 +55,12 @@ void check(const DesignSpec& spec, const std::vector<Candidate>& candidates) {
   if (candidates.empty()) {
     throw ConfigError(
         "no shape fits the design's depths and sizes; allow other depths, sizes or widths");
+  }
+  if (candidates.size() < kFirstShapes) {
+    throw ConfigError(fmt::format(
+        "only {} shapes fit the design's depths and sizes, a law needs {}; allow more depths, a "
+        "wider range of sizes, a smaller head_size or min_width",
+        candidates.size(), kFirstShapes));
   }
   double cheapest = 1e300;
   for (const Candidate& c : candidates) cheapest = std::min(cheapest, c.cost);
@@ -85,7 +99,7 @@ double cost_so_far(std::span<const RunPoint> runs, const DesignSpec& spec) {
   for (const RunPoint& run : runs) {
     trajectories[{run.layers, run.width, run.seed}].insert(run.tokens);
   }
-  double sum = 0;
+  double sum = spec.lost;
   for (const auto& [key, lengths] : trajectories) {
     sum += spec.cost(std::get<0>(key), std::get<1>(key), {lengths.begin(), lengths.end()});
   }
@@ -97,6 +111,10 @@ class Seeds {
  public:
   explicit Seeds(std::span<const RunPoint> runs) {
     for (const RunPoint& run : runs) used_[{run.layers, run.width}].insert(run.seed);
+  }
+  std::size_t shapes() const { return used_.size(); }
+  bool has(const CandidateShape& shape) const {
+    return used_.contains({shape.layers, shape.width});
   }
   std::uint64_t next(const CandidateShape& shape) {
     std::set<std::uint64_t>& used = used_[{shape.layers, shape.width}];
@@ -139,13 +157,9 @@ std::optional<double> forecast(DesignPicture picture, const std::vector<Candidat
   return picture.all_decided() ? std::optional(cost) : std::nullopt;
 }
 
-/// The first round: depths around the published best depth at every second size, as far up as a
-/// share of the budget reaches.
-void first_round(const DesignSpec& spec, const std::vector<Candidate>& candidates, Seeds& seeds,
-                 double money, DesignStep& step) {
-  const laws::LevineLaw published;
-  const double low = std::log(static_cast<double>(spec.limits.depths.front()));
-  const double high = std::log(static_cast<double>(spec.limits.depths.back()));
+/// Candidates by size: every second rung of the ladder.
+std::vector<std::vector<std::size_t>> first_rungs(const DesignSpec& spec,
+                                                  const std::vector<Candidate>& candidates) {
   std::vector<std::vector<std::size_t>> rungs;
   double last = 0;
   for (std::size_t c = 0; c < candidates.size(); ++c) {
@@ -156,30 +170,56 @@ void first_round(const DesignSpec& spec, const std::vector<Candidate>& candidate
     }
     rungs.back().push_back(c);
   }
-  const double allowed = std::min(money, kFirstShare * spec.budget);
-  for (std::size_t r = 0; r < rungs.size(); r += kFirstStride) {
-    const double size = candidates[rungs[r].front()].shape.params;
-    const double best = std::clamp(std::log(published.depth_for(size)), low, high);
-    std::set<std::size_t> chosen;
-    for (const double off : kFirstDepths) {
-      std::optional<std::size_t> nearest;
-      double least = 0.6;  // further away is another depth's place
-      for (const std::size_t c : rungs[r]) {
-        const double u = std::log(static_cast<double>(candidates[c].shape.layers));
-        if (std::fabs(u - best) > kFirstReach) continue;
-        if (std::fabs(u - best - off) < least) least = std::fabs(u - best - off), nearest = c;
-      }
-      if (nearest) chosen.insert(*nearest);
+  std::vector<std::vector<std::size_t>> chosen;
+  for (std::size_t r = 0; r < rungs.size(); r += kFirstStride) chosen.push_back(rungs[r]);
+  return chosen;
+}
+
+/// Of a rung, depths around the published best depth, without shapes run before.
+std::set<std::size_t> first_depths(const DesignSpec& spec, const std::vector<Candidate>& candidates,
+                                   const std::vector<std::size_t>& rung, const Seeds& seeds) {
+  const double low = std::log(static_cast<double>(spec.limits.depths.front()));
+  const double high = std::log(static_cast<double>(spec.limits.depths.back()));
+  const double size = candidates[rung.front()].shape.params;
+  const double best = std::clamp(std::log(laws::LevineLaw().depth_for(size)), low, high);
+  std::set<std::size_t> chosen;
+  for (const double off : kFirstDepths) {
+    std::optional<std::size_t> nearest;
+    double least = 0.6;  // further away is another depth's place
+    for (const std::size_t c : rung) {
+      const double u = std::log(static_cast<double>(candidates[c].shape.layers));
+      if (std::fabs(u - best) > kFirstReach) continue;
+      if (std::fabs(u - best - off) < least) least = std::fabs(u - best - off), nearest = c;
     }
-    double cost = 0;
+    if (nearest && !seeds.has(candidates[*nearest].shape)) chosen.insert(*nearest);
+  }
+  return chosen;
+}
+
+void ask_for(const Candidate& candidate, Seeds& seeds, DesignStep& step) {
+  step.batch.push_back({candidate.shape.layers, candidate.shape.width, seeds.next(candidate.shape),
+                        candidate.lengths, candidate.cost});
+  step.batch_cost += candidate.cost;
+}
+
+/// The first round: depths around the published best depth, from the smallest size up as far as a
+/// share of the budget reaches; where that leaves too few shapes, any others.
+void first_round(const DesignSpec& spec, const std::vector<Candidate>& candidates, Seeds& seeds,
+                 double money, DesignStep& step) {
+  const double wanted = std::min(money, kFirstShare * spec.budget);
+  const double limit = std::min(money, kFirstLimit * spec.budget);
+  std::size_t sizes = 0;
+  for (const std::vector<std::size_t>& rung : first_rungs(spec, candidates)) {
+    const std::set<std::size_t> chosen = first_depths(spec, candidates, rung, seeds);
+    double cost = step.batch_cost;
     for (const std::size_t c : chosen) cost += candidates[c].cost;
-    if (!step.batch.empty() && step.batch_cost + cost > allowed) break;
-    for (const std::size_t c : chosen) {
-      step.batch.push_back({candidates[c].shape.layers, candidates[c].shape.width,
-                            seeds.next(candidates[c].shape), candidates[c].lengths,
-                            candidates[c].cost});
-      step.batch_cost += candidates[c].cost;
-    }
+    if (cost > (sizes < kFirstSizes ? limit : wanted)) break;
+    ++sizes;
+    for (const std::size_t c : chosen) ask_for(candidates[c], seeds, step);
+  }
+  for (const Candidate& candidate : candidates) {
+    if (seeds.shapes() >= kFirstShapes || step.batch_cost + candidate.cost > limit) break;
+    if (!seeds.has(candidate.shape)) ask_for(candidate, seeds, step);
   }
 }
 
@@ -225,6 +265,10 @@ std::string goal_name(const DesignGoal& goal) {
   return "";
 }
 
+void require_consistent(const DesignSpec& spec) {
+  check(spec, list_candidates(spec, spec.limits));
+}
+
 DesignStep next_batch(std::span<const RunPoint> runs, const DesignSpec& spec) {
   std::vector<Candidate> candidates = list_candidates(spec, spec.limits);
   check(spec, candidates);
@@ -244,11 +288,7 @@ DesignStep next_batch(std::span<const RunPoint> runs, const DesignSpec& spec) {
     }
     step.stage = DesignStage::first_round;
     first_round(spec, candidates, seeds, money, step);
-    if (step.batch.empty() || step.batch_cost > money) {
-      step.stage = DesignStage::budget_spent;
-      step.batch.clear();
-      step.batch_cost = 0;
-    }
+    if (step.batch.empty()) step.stage = DesignStage::budget_spent;
     return step;
   }
   const SurfaceDraws draws(*posterior, kDraws, spec.surface.seed);
@@ -281,15 +321,13 @@ DesignStep next_batch(std::span<const RunPoint> runs, const DesignSpec& spec) {
     return step;
   }
   step.cost_to_decide = forecast(picture, candidates, kFarCost * spec.budget);
-  const double round = std::min(money, spec.batch_share * spec.budget);
+  const double round = std::min({money, spec.batch_share * spec.budget, kGrowth * step.spent});
   while (!picture.all_decided()) {
     const auto next =
         pick(picture, candidates, step.batch.empty() ? money : round - step.batch_cost);
     if (!next) break;
     const Candidate& candidate = candidates[*next];
-    step.batch.push_back({candidate.shape.layers, candidate.shape.width,
-                          seeds.next(candidate.shape), candidate.lengths, candidate.cost});
-    step.batch_cost += candidate.cost;
+    ask_for(candidate, seeds, step);
     picture.add(candidate);
     if (step.batch_cost >= round) break;
   }

@@ -3,9 +3,9 @@
 //
 // A pure function of its arguments: the same records give the same batch, so a study that was
 // stopped goes on as if it had not been. Rounds: with too few runs for a surface, a first round
-// spreads depths around the published best depth over all sizes. From then on the surface is fitted
-// (surface_posterior.h), each goal's error is that of the posterior, and runs are picked one by
-// one, each time the trajectory (shape, next seed, all training lengths) with the largest
+// spreads depths around the published best depth over the smaller sizes. From then on the surface
+// is fitted (surface_posterior.h), each goal's error is that of the posterior, and runs are picked
+// one by one, each time the trajectory (shape, next seed, all training lengths) with the largest
 //   sum over undecided goals of ln(variance now / variance expected with it), over its cost,
 // in the linear picture of design_state.h. A goal is decided when its error is at most the wanted
 // one. A goal is out of reach when even all allowed shapes without noise would leave more (what
@@ -15,6 +15,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,7 +55,10 @@ struct DesignSpec {
   /// Cost of one trajectory in any unit, above zero.
   std::function<double(std::int64_t layers, std::int64_t width, const std::vector<double>& lengths)>
       cost;
-  double budget = 0;         // of the whole study, runs so far included
+  double budget = 0;  // of the whole study, runs so far included
+  double lost = 0;    // of it, spent on runs without a loss
+  /// Shapes (layers, width) that are not asked for again: a run of theirs diverged.
+  std::set<std::pair<std::int64_t, std::int64_t>> left_out;
   double batch_share = 0.1;  // of the budget, for one round
   SurfaceOptions surface;
 };
@@ -96,6 +100,9 @@ struct DesignStep {
 
 /// ConfigError when the spec is contradictory: no goals, no candidate shapes, a budget that buys
 /// no run, a goal outside the limits.
+void require_consistent(const DesignSpec& spec);
+
+/// ConfigError as above.
 DesignStep next_batch(std::span<const RunPoint> runs, const DesignSpec& spec);
 
 }  // namespace fathom::fits

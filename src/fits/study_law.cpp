@@ -95,9 +95,8 @@ StudyLawData study_law_data(const StudyFit& fit) {
   data.block_coefficient = fit.block_coefficient;
   data.token_rule = fit.token_rule;
   if (fit.surface && fit.surface->fixes_law()) {
-    const SurfaceFit& surface = *fit.surface;
-    data.exponential = laws::LevineFit{surface.a, surface.b, surface.a_error, surface.b_error,
-                                       surface.correlation};
+    const LawConstants& law = fit.surface->law;
+    data.exponential = laws::LevineFit{law.a, law.b, law.a_error, law.b_error, law.correlation};
   } else if (fit.law) {
     data.exponential = laws::LevineFit{fit.law->a, fit.law->b, fit.law->a_error, fit.law->b_error,
                                        fit.law->correlation};

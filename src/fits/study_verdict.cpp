@@ -29,30 +29,43 @@ std::string one_transition(const Transition& t) {
   return "";
 }
 
-/// Neighbouring depths: what is decided is told, what is not is counted.
+/// How firmly a decided pair is told: crossings by their interval, then bounds.
+double looseness(const Transition& t) {
+  return t.status == TransitionStatus::crossing ? std::log(*t.high / *t.low) : 1e9;
+}
+
+/// Neighbouring depths: the firmest are told in order of depth, the rest is counted.
 std::string transition_sentence(const std::vector<Transition>& transitions) {
-  std::vector<std::string> parts;
-  std::size_t undecided = 0;
+  constexpr std::size_t kTold = 4;
+  std::vector<const Transition*> decided;
   std::size_t neighbours = 0;
   for (const Transition& t : transitions) {
-    if (!t.adjacent) continue;
-    ++neighbours;
-    if (t.status == TransitionStatus::unclear) {
-      ++undecided;
-    } else {
-      parts.push_back(one_transition(t));
-    }
+    neighbours += t.adjacent;
+    if (t.adjacent && t.status != TransitionStatus::unclear) decided.push_back(&t);
   }
   if (neighbours == 0) {
     return "These runs show no transition: no two depths have comparable curves.";
   }
-  if (parts.empty()) {
+  if (decided.empty()) {
     return "These runs do not tell from which size on a deeper network wins, for any two depths.";
   }
-  return fmt::format("At equal size the deeper network wins: {}{}.", join(parts, "; "),
-                     undecided == 0 ? ""
-                                    : fmt::format("; {} of {} neighbouring pairs undecided",
-                                                  undecided, neighbours));
+  std::vector<const Transition*> told = decided;
+  std::stable_sort(told.begin(), told.end(), [](const Transition* a, const Transition* b) {
+    return looseness(*a) < looseness(*b);
+  });
+  told.resize(std::min(told.size(), kTold));
+  std::sort(told.begin(), told.end(),
+            [](const Transition* a, const Transition* b) { return a->deep < b->deep; });
+  std::vector<std::string> parts;
+  for (const Transition* t : told) parts.push_back(one_transition(*t));
+  if (decided.size() > told.size()) {
+    parts.push_back(fmt::format("{} more pairs in the table", decided.size() - told.size()));
+  }
+  if (decided.size() < neighbours) {
+    parts.push_back(fmt::format("{} of {} neighbouring pairs undecided",
+                                neighbours - decided.size(), neighbours));
+  }
+  return fmt::format("At equal size the deeper network wins: {}.", join(parts, "; "));
 }
 
 std::string layers_text(double layers) {
@@ -94,10 +107,18 @@ std::string odds_text(double odds) {
 /// The law, and whether it is exponential.
 std::string form_sentence(const SurfaceFit& surface) {
   const laws::LevineFit published;
-  const std::string law = fmt::format(
+  const LawConstants& own = surface.law;
+  std::string law = fmt::format(
       "Written as \"L layers are best at width exp(a + b·L)\", a is {:.2f} ± {:.2f} and b {:.3f} ± "
-      "{:.3f} (published: {} and {})",
-      surface.a, surface.a_error, surface.b, surface.b_error, published.a, published.b);
+      "{:.3f}",
+      own.a, own.a_error, own.b, own.b_error);
+  if (surface.transition_reading) {
+    const LawConstants& read = surface.transition_reading->law;
+    law += fmt::format(
+        " (by the widths from which the deeper of two depths wins, the reading of the published "
+        "{}: {:.2f} ± {:.2f} and {:.3f} ± {:.3f})",
+        published.formula(), read.a, read.a_error, read.b, read.b_error);
+  }
   const double odds = std::max(surface.exponential_odds, 1 / surface.exponential_odds);
   const bool exponential = surface.exponential_odds > 1;
   if (odds < 3) {

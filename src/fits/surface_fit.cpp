@@ -16,40 +16,7 @@ constexpr double kNormal95 = 1.959964;
 /// Best depths are looked for this far beyond the depths trained, in ln L.
 constexpr double kBeyondDepths = 0.7;
 
-void set_constants(const SurfacePosterior& posterior, SurfaceFit& fit) {
-  const FormPosterior& form = posterior.form(LawForm::exponential);
-  WeightedSample a;
-  WeightedSample b;
-  double mean_a = 0;
-  double mean_b = 0;
-  for (const WeightedDraw& draw : form.draws) {
-    const auto constants = form.surface.law().constants(draw.point.data(), fit.block_coefficient);
-    a.add(constants.a, draw.weight);
-    b.add(constants.b, draw.weight);
-    mean_a += draw.weight * constants.a;
-    mean_b += draw.weight * constants.b;
-  }
-  double aa = 0;
-  double bb = 0;
-  double ab = 0;
-  for (std::size_t i = 0; i < a.values.size(); ++i) {
-    const double weight = a.values[i].second;
-    const double off_a = a.values[i].first - mean_a;
-    const double off_b = b.values[i].first - mean_b;
-    aa += weight * off_a * off_a;
-    bb += weight * off_b * off_b;
-    ab += weight * off_a * off_b;
-  }
-  fit.correlation = aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 0;
-  a.sort();
-  b.sort();
-  fit.a = a.quantile(0.5);
-  fit.b = b.quantile(0.5);
-  fit.a_interval = a.interval();
-  fit.b_interval = b.interval();
-  fit.a_error = (fit.a_interval.high - fit.a_interval.low) / (2 * kNormal95);
-  fit.b_error = (fit.b_interval.high - fit.b_interval.low) / (2 * kNormal95);
-
+void set_slope(const SurfacePosterior& posterior, SurfaceFit& fit) {
   WeightedSample slope;
   for (const WeightedDraw& draw : posterior.form(LawForm::power).draws) {
     slope.add(std::exp(draw.point[1]), draw.weight);
@@ -225,7 +192,9 @@ SurfaceFit summarise_surface(const SurfacePosterior& posterior) {
   fit.shapes = posterior.data().shapes.size();
   fit.block_coefficient = posterior.data().block_coefficient;
   compare_forms(posterior, fit);
-  set_constants(posterior, fit);
+  fit.law = best_depth_constants(posterior);
+  fit.transition_reading = transition_constants(posterior);
+  set_slope(posterior, fit);
   set_scales(posterior, fit);
   const SurfaceDraws draws(posterior, kSurfaces, 1);
   for (const double size : shown_sizes(posterior.data())) {

@@ -2,10 +2,9 @@
 // the best depth at each size and the crossing of each pair of depths, every one with an interval
 // from the same posterior (surface_posterior.h).
 //
-// a and b are those of ln d = a + b L read as "L layers are best at width d": the reading of the
-// published table of optimal depths (arXiv 2006.12467). Best depths and crossings are averaged over
-// the forms by their probability and include the misfit, so they are statements about the losses
-// and not about a form.
+// a and b are given in both readings of the published law (law_constants.h). Best depths and
+// crossings are averaged over the forms by their probability and include the misfit, so they are
+// statements about the losses and not about a form.
 #pragma once
 
 #include <optional>
@@ -15,6 +14,7 @@
 
 #include "core/interval.h"
 #include "fits/depth_law.h"
+#include "fits/law_constants.h"
 #include "fits/run_point.h"
 #include "fits/surface_posterior.h"
 #include "fits/transition_fit.h"
@@ -55,10 +55,7 @@ struct LengthLaw {
   double share = 1;  // of the longest training at each size
   Interval tokens;   // of these runs
   std::size_t runs = 0;
-  double a = 0;
-  double b = 0;
-  double a_error = 0;
-  double b_error = 0;
+  LawConstants law;
   BestDepth best;  // at the largest size
 };
 
@@ -69,13 +66,8 @@ struct SurfaceFit {
   std::vector<SurfaceForm> forms;
   LawForm preferred = LawForm::free;
   double exponential_odds = 1;  // evidence of the exponential law over the power law's
-  double a = 0;
-  double b = 0;
-  double a_error = 0;  // half the 95 % interval over 1.96
-  double b_error = 0;
-  double correlation = 0;
-  Interval a_interval;
-  Interval b_interval;
+  LawConstants law;  // L layers are best at width d
+  std::optional<TransitionReading> transition_reading;
   double slope = 0;  // of the power law: L* ~ N^slope
   Interval slope_interval;
   std::vector<BestDepth> best_depth;
@@ -86,8 +78,8 @@ struct SurfaceFit {
   std::optional<LengthMove> length_move;  // where runs differ in length
   std::vector<LengthLaw> lengths;         // shortest first
 
-  /// b is told from 0, so that the law is one to plan with.
-  bool fixes_law() const { return b_interval.low > 0; }
+  /// b is told from 0 and to better than a half, so that the law is one to plan with.
+  bool fixes_law() const { return law.b_interval.low > 0 && law.b_error <= law.b / 2; }
   const SurfaceForm& form(LawForm form) const { return forms[static_cast<std::size_t>(form)]; }
 };
 

@@ -36,14 +36,24 @@ Json crossing_json(const Transition& t) {
           {"high", number_or_null(t.high)}};
 }
 
+Json constants_json(const LawConstants& law) {
+  return {{"a", law.a},
+          {"b", law.b},
+          {"a_error", law.a_error},
+          {"b_error", law.b_error},
+          {"correlation", law.correlation},
+          {"a_interval", range(law.a_interval)},
+          {"b_interval", range(law.b_interval)}};
+}
+
 Json length_json(const LengthLaw& law) {
   return {{"share", law.share},
           {"tokens", range(law.tokens)},
           {"runs", law.runs},
-          {"a", law.a},
-          {"b", law.b},
-          {"a_error", law.a_error},
-          {"b_error", law.b_error},
+          {"a", law.law.a},
+          {"b", law.law.b},
+          {"a_error", law.law.a_error},
+          {"b_error", law.law.b_error},
           {"best_depth", best_depth_json(law.best)}};
 }
 
@@ -63,13 +73,12 @@ Json surface_json(const SurfaceFit& fit) {
   json["forms"] = list(fit.forms, form_json);
   json["preferred"] = name_of(fit.preferred);
   json["exponential_odds"] = number_or_null(fit.exponential_odds);
-  json["a"] = fit.a;
-  json["b"] = fit.b;
-  json["a_error"] = fit.a_error;
-  json["b_error"] = fit.b_error;
-  json["correlation"] = fit.correlation;
-  json["a_interval"] = range(fit.a_interval);
-  json["b_interval"] = range(fit.b_interval);
+  json.update(constants_json(fit.law));
+  json["transition_reading"] = nullptr;
+  if (fit.transition_reading) {
+    json["transition_reading"] = constants_json(fit.transition_reading->law);
+    json["transition_reading"]["pairs"] = fit.transition_reading->pairs;
+  }
   json["power_exponent"] = fit.slope;
   json["power_exponent_interval"] = range(fit.slope_interval);
   json["best_depth"] = list(fit.best_depth, best_depth_json);

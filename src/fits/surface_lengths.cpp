@@ -58,10 +58,7 @@ std::vector<LengthLaw> fit_lengths(std::span<const RunPoint> points,
       law.tokens.high = std::max(law.tokens.high, run.tokens);
     }
     law.runs = runs.size();
-    law.a = fit->a;
-    law.b = fit->b;
-    law.a_error = fit->a_error;
-    law.b_error = fit->b_error;
+    law.law = fit->law;
     law.best = fit->best_depth.back();
     laws.push_back(law);
   }

@@ -11,7 +11,7 @@ namespace fathom::study {
 
 int default_jobs(const StudySpec& spec) {
   if (spec.device != engine::DeviceKind::cpu) return 1;
-  const std::int64_t threads = spec.run_spec(spec.grid.shapes.front(), 10, 1).threads;
+  const std::int64_t threads = spec.run_spec(spec.first_shape(), 10, 1).threads;
   const std::int64_t cores = std::thread::hardware_concurrency();
   return static_cast<int>(std::max<std::int64_t>(1, cores / threads));
 }

@@ -65,8 +65,8 @@ class Planner {
         tokens_(tokens),
         vocabulary_(tokens ? tokens->vocabulary : expected_vocabulary(spec.corpus)) {}
 
-  std::vector<PlannedRun> plan() {
-    for (const GridShape& shape : spec_.grid.shapes) add_shape(shape);
+  std::vector<PlannedRun> plan(const std::vector<Trajectory>& trajectories) {
+    for (const Trajectory& trajectory : trajectories) add_trajectory(trajectory);
     std::map<std::pair<GridShape, std::uint64_t>, std::vector<PlannedRun*>> chains;
     for (PlannedRun& run : runs_) {
       const model::ModelSpec& m = run.spec.model;
@@ -83,15 +83,13 @@ class Planner {
   }
 
  private:
-  void add_shape(const GridShape& grid_shape) {
-    const train::RunSpec probe = run_spec(grid_shape, 1000, 1);
+  void add_trajectory(const Trajectory& trajectory) {
+    const train::RunSpec probe = run_spec(trajectory.shape, 1000, trajectory.seed);
     const std::int64_t size = count_parameters(shape_of(probe.model)).non_embedding();
     std::vector<double> budgets = spec_.budget.tokens;
     if (budgets.empty()) budgets = {spec_.budget.tokens_per_parameter * as_double(size)};
-    for (const std::uint64_t seed : spec_.seeds.of_size(grid_shape.nominal_size())) {
-      for (const double budget : budgets) {
-        add(run_spec(grid_shape, steps_for(budget, probe), seed));
-      }
+    for (const double budget : budgets) {
+      add(run_spec(trajectory.shape, steps_for(budget, probe), trajectory.seed));
     }
   }
 
@@ -155,8 +153,24 @@ Shape shape_of(const model::ModelSpec& model) {
   return shape;
 }
 
+std::vector<Trajectory> grid_trajectories(const StudySpec& spec) {
+  std::vector<Trajectory> trajectories;
+  for (const GridShape& shape : spec.grid.shapes) {
+    for (const std::uint64_t seed : spec.seeds.of_size(shape.nominal_size())) {
+      trajectories.push_back({shape, seed});
+    }
+  }
+  return trajectories;
+}
+
+std::vector<PlannedRun> plan_runs(const StudySpec& spec,
+                                  const std::vector<Trajectory>& trajectories,
+                                  const std::optional<TokenFacts>& tokens) {
+  return Planner(spec, tokens).plan(trajectories);
+}
+
 std::vector<PlannedRun> plan_runs(const StudySpec& spec, const std::optional<TokenFacts>& tokens) {
-  return Planner(spec, tokens).plan();
+  return plan_runs(spec, grid_trajectories(spec), tokens);
 }
 
 }  // namespace fathom::study

@@ -43,8 +43,22 @@ struct TokenFacts {
 /// The counting room's view of a model.
 Shape shape_of(const model::ModelSpec& model);
 
+/// A shape and a seed, trained to every budget.
+struct Trajectory {
+  GridShape shape;
+  std::uint64_t seed = 1;
+  auto operator<=>(const Trajectory&) const = default;
+};
+
+/// Those of the spec's grid.
+std::vector<Trajectory> grid_trajectories(const StudySpec& spec);
+
 /// Largest first, a run after the one whose stem it uses. Without `tokens` the vocabulary is the
 /// one asked for and runs have no id.
+std::vector<PlannedRun> plan_runs(const StudySpec& spec,
+                                  const std::vector<Trajectory>& trajectories,
+                                  const std::optional<TokenFacts>& tokens);
+/// Of the grid.
 std::vector<PlannedRun> plan_runs(const StudySpec& spec, const std::optional<TokenFacts>& tokens);
 
 }  // namespace fathom::study

@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "data/token_set.h"
 #include "engine/device.h"
+#include "study/design_log.h"
 #include "study/token_store.h"
 
 namespace fathom::study {
@@ -23,13 +24,6 @@ StudyFolder absolute_folder(const fs::path& directory) {
   return StudyFolder(fs::absolute(directory).lexically_normal());
 }
 
-void plan(Study& study) {
-  const std::optional<TokenFacts> facts = read_token_facts(study.folder);
-  study.has_tokens = facts.has_value();
-  study.runs = plan_runs(study.spec, facts);
-  for (PlannedRun& run : study.runs) run.spec.tokens = study.folder.tokens().string();
-}
-
 void make_directory(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
@@ -40,6 +34,15 @@ void make_directory(const fs::path& directory) {
 }
 
 }  // namespace
+
+void plan_again(Study& study) {
+  const std::optional<TokenFacts> facts = read_token_facts(study.folder);
+  const auto log = read_design_log(study.folder);
+  study.has_tokens = facts.has_value();
+  study.runs =
+      plan_runs(study.spec, log ? log->trajectories() : grid_trajectories(study.spec), facts);
+  for (PlannedRun& run : study.runs) run.spec.tokens = study.folder.tokens().string();
+}
 
 const PlannedRun* Study::find(const std::string& id) const {
   for (const PlannedRun& run : runs) {
@@ -68,7 +71,7 @@ Study open_study(const fs::path& directory) {
                     directory.string(), StudyFolder::kSpec, directory.string()));
   }
   Study study{.folder = folder, .spec = read_study_spec(folder.spec()), .runs = {}};
-  plan(study);
+  plan_again(study);
   return study;
 }
 
@@ -91,12 +94,13 @@ Study begin_study(const fs::path& directory, const std::optional<StudySpec>& giv
               .spec = given ? *given : open_study(directory).spec,
               .runs = {}};
   if (study.spec.device == engine::DeviceKind::cuda) engine::cuda_module();  // DeviceError: no GPU
+  require_same_design(study.folder, study.spec);
   ensure_tokens(study.folder, study.spec.corpus, progress);
   const fs::path spec = study.folder.spec();
   if (given && !(fs::exists(spec) && read_text_file(spec) == study.spec.text)) {
     write_file_atomically(spec, study.spec.text);
   }
-  plan(study);
+  plan_again(study);
   make_directory(study.folder.runs());
   return study;
 }

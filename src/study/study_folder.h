@@ -5,6 +5,7 @@
 //   runs/ID/        one folder a run                  slurm/         scripts and logs of jobs
 //   study.db        index of the runs (SQLite)        points.csv     runs with a result, for fits
 //   law.json        the law they follow, if any       report.json, report.html
+//   design.json     rounds of an adaptive study
 #pragma once
 
 #include <filesystem>
@@ -52,6 +53,7 @@ class StudyFolder {
   std::filesystem::path points() const { return path_ / kPoints; }
   std::filesystem::path ledger_lock() const { return path_ / "ledger.lock"; }
   std::filesystem::path law() const { return path_ / fits::kLawFile; }
+  std::filesystem::path design() const { return path_ / "design.json"; }
   std::filesystem::path slurm() const { return path_ / "slurm"; }
   std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }
   std::filesystem::path report_document() const { return path_ / "report.json"; }

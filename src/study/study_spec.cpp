@@ -84,6 +84,18 @@ std::vector<std::uint64_t> Seeds::of_size(double nominal_size) const {
   return seeds;
 }
 
+GridShape StudySpec::first_shape() const {
+  if (!grid.shapes.empty()) return grid.shapes.front();
+  const auto allowed = fits::candidate_shapes(design->limits());
+  if (allowed.empty()) {
+    throw ConfigError(fmt::format(
+        "{}: design: no width of whole heads fits these depths and sizes; allow other sizes, a "
+        "smaller head_size or min_width",
+        origin));
+  }
+  return {allowed.front().layers, allowed.front().width, allowed.front().width / design->head_size};
+}
+
 train::RunSpec StudySpec::run_spec(const GridShape& shape, std::int64_t steps,
                                    std::uint64_t seed) const {
   std::vector<std::string> settings{
@@ -115,8 +127,11 @@ StudySpec read_study_spec_text(const std::string& text, const std::string& origi
   KeyReader top(file);
   StudySpec::visit_top_keys(spec, top);
   spec.corpus = read_corpus(file.table("corpus"));
-  TomlReader grid = file.table("grid");
-  spec.grid = read_grid(grid);
+  spec.design = read_design(file);
+  if (!spec.design || file.has("grid")) {
+    TomlReader grid = file.table("grid");
+    spec.grid = read_grid(grid);
+  }
   spec.budget = read_budget(file.table("budget"));
   spec.seeds = read_seeds(file.table("seeds"));
   TomlReader run = file.table("run");
@@ -129,7 +144,7 @@ StudySpec read_study_spec_text(const std::string& text, const std::string& origi
   refuse(file, "train", {"seed"}, "comes from [seeds]; take it out");
   file.finish();
   // The model and train tables are read for every run: a trial shows their mistakes now.
-  spec.run_spec(spec.grid.shapes.front(), 1000, spec.seeds.all.front());
+  spec.run_spec(spec.first_shape(), 1000, spec.seeds.all.front());
   return spec;
 }
 
@@ -146,6 +161,7 @@ std::vector<TableDescription> describe_study_spec() {
   }
   tables.push_back(describe_keys("budget", spec.budget));
   tables.push_back(describe_keys("seeds", spec.seeds));
+  tables.push_back(describe_keys("design", DesignRules{}));
   tables.push_back({"run", run.keys()});
   return tables;
 }

@@ -6,6 +6,7 @@
 //   [model]   keys of a run spec's [model], less what the grid and the corpus decide
 //   [train]   keys of a run spec's [train], less steps and seed
 //   [run]     where
+//   [design]  what is to be decided: an adaptive study (design_rules.h); [grid] may then be absent
 #pragma once
 
 #include <filesystem>
@@ -15,6 +16,7 @@
 
 #include "core/spec_keys.h"
 #include "data/prepare.h"
+#include "study/design_rules.h"
 #include "study/grid.h"
 #include "train/run_spec.h"
 
@@ -85,8 +87,11 @@ struct StudySpec {
   Grid grid;
   Budget budget;
   Seeds seeds;
+  std::optional<DesignRules> design;
   engine::DeviceKind device = engine::DeviceKind::cpu;
 
+  /// A shape to try the spec with: the grid's first, or the smallest that the design allows.
+  GridShape first_shape() const;
   /// The run spec of one shape, budget and seed; the vocabulary stays open (0).
   train::RunSpec run_spec(const GridShape& shape, std::int64_t steps, std::uint64_t seed) const;
 

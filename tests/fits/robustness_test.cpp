@@ -95,8 +95,8 @@ TEST(SurfaceLengths, EachLengthHasItsLaw) {
   EXPECT_NEAR(laws[1].share, 1, 1e-6);
   EXPECT_EQ(laws[0].runs, 80u);
   // a of the shorter training is that of the longer plus move ln(0.3) / 2.
-  EXPECT_NEAR(laws[1].a, world.a, 3 * laws[1].a_error);
-  EXPECT_NEAR(laws[0].a, world.a + world.move * std::log(0.3) / 2, 3 * laws[0].a_error);
+  EXPECT_NEAR(laws[1].law.a, world.a, 3 * laws[1].law.a_error);
+  EXPECT_NEAR(laws[0].law.a, world.a + world.move * std::log(0.3) / 2, 3 * laws[0].law.a_error);
   world.tokens = {1e8};
   EXPECT_TRUE(fit_lengths(world.draw(2), {}).empty());
 }

@@ -22,10 +22,10 @@ TEST(SurfaceFit, RecoversAPlantedLawWithoutNoise) {
   world.noise = 1e-5;
   world.shapes = gpu_study();
   const SurfaceFit fit = fit_of(world.draw(1));
-  EXPECT_NEAR(fit.a, world.a, 0.02);
-  EXPECT_NEAR(fit.b, world.b, 0.004);
-  EXPECT_LT(fit.a_error, 0.02);
-  EXPECT_LT(fit.correlation, -0.5);
+  EXPECT_NEAR(fit.law.a, world.a, 0.02);
+  EXPECT_NEAR(fit.law.b, world.b, 0.004);
+  EXPECT_LT(fit.law.a_error, 0.02);
+  EXPECT_LT(fit.law.correlation, -0.5);
   EXPECT_EQ(fit.preferred, LawForm::exponential);
   EXPECT_GT(fit.exponential_odds, 1e3);
   for (const BestDepth& best : fit.best_depth) {
@@ -51,8 +51,8 @@ Counts count(const PlantedFamily& family, std::uint64_t first, int worlds) {
     const PlantedWorld world = draw_world(family, draw);
     const SurfaceFit fit = fit_of(world.draw(draw));
     ++counts.worlds;
-    counts.constants += fit.a_interval.low <= world.a && world.a <= fit.a_interval.high;
-    counts.constants += fit.b_interval.low <= world.b && world.b <= fit.b_interval.high;
+    counts.constants += fit.law.a_interval.low <= world.a && world.a <= fit.law.a_interval.high;
+    counts.constants += fit.law.b_interval.low <= world.b && world.b <= fit.law.b_interval.high;
     counts.told += (fit.exponential_odds > 1) == (family.law == LawForm::exponential);
     for (const BestDepth& best : fit.best_depth) {
       const double truth = std::exp(world.true_best_log_depth(std::log(best.params), draw));
@@ -107,6 +107,29 @@ TEST(SurfaceFit, TellsAPowerLawFromAnExponentialOne) {
   EXPECT_GE(count(power, 61, 20).told, 14);
 }
 
+// By hand: crossings of the planted surface itself, then a line through the deeper depths' widths.
+TEST(SurfaceFit, ReadsTransitionsAsThePublishedFitDoes) {
+  PlantedWorld world;
+  world.noise = 1e-5;
+  world.shapes = gpu_study();
+  const SurfaceFit fit = fit_of(world.draw(1));
+  ASSERT_TRUE(fit.transition_reading);
+  const TransitionReading& reading = *fit.transition_reading;
+  ASSERT_GE(reading.pairs.size(), 3u);
+  double count = 0, m = 0, y = 0, mm = 0, my = 0;
+  for (const auto& [shallow, deep] : reading.pairs) {
+    const double x = world.true_crossing(shallow, deep, std::log(1e5), std::log(1e8), 1);
+    const auto layers = static_cast<double>(deep);
+    const double log_width = (x - std::log(12 * layers)) / 2;
+    count += 1, m += layers, y += log_width, mm += layers * layers, my += layers * log_width;
+  }
+  const double slope = (count * my - m * y) / (count * mm - m * m);
+  EXPECT_NEAR(reading.law.b, slope, 0.004);
+  EXPECT_NEAR(reading.law.a, (y - slope * m) / count, 0.02);
+  EXPECT_LT(reading.law.b, 0.9 * fit.law.b);
+  EXPECT_GT(reading.law.b, 0.65 * fit.law.b);
+}
+
 TEST(SurfaceFit, NamesTheWildDepth) {
   PlantedWorld world;
   world.shapes = gpu_study();
@@ -157,8 +180,8 @@ TEST(SurfaceFit, DoesNotDependOnTheOrderOfRuns) {
   const SurfaceFit first = fit_of(points);
   std::reverse(points.begin(), points.end());
   const SurfaceFit second = fit_of(points);
-  EXPECT_EQ(first.a, second.a);
-  EXPECT_EQ(first.b_interval.high, second.b_interval.high);
+  EXPECT_EQ(first.law.a, second.law.a);
+  EXPECT_EQ(first.law.b_interval.high, second.law.b_interval.high);
 }
 
 TEST(SurfaceFit, RefusesWhatCannotHoldASurface) {

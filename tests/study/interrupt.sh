@@ -2,7 +2,8 @@
 # Interrupts a tiny study at random moments, with Ctrl-C, study stop and kill -9 of the command, of a
 # worker or of all of them, then lets it finish, and compares everything it leaves with an
 # undisturbed run: records but for their times, metrics and checkpoints to the last bit.
-#   tests/study/interrupt.sh FATHOM [TRIES] [SEED]
+# With `design` the study chooses its runs in rounds, and the choices must be the same too.
+#   tests/study/interrupt.sh FATHOM [TRIES] [SEED] [design]
 set -euo pipefail
 fathom=$(realpath "$1")
 tries=${2:-20}
@@ -15,18 +16,29 @@ for i in $(seq 40); do
   for j in $(seq 60); do echo "Word $((i * j % 97)) follows word $((i + j)) in sentence $j."; done
   echo
 done >"$work/corpus.txt"
+shapes='[grid]
+kind = "list"
+shapes = ["1x16", "2x16", "1x32", "2x32", "4x16", "4x32"]
+head_size = 16
+[budget]
+tokens = [20480, 40960]'
+[[ ${4:-} != design ]] || shapes='[design]
+decide = ["form", "b"]
+error = [1e6, 1e-4]
+runs = 100
+round_share = 0.06
+depths = [1, 2, 3, 4, 6, 8]
+sizes = ["6K", "200K"]
+min_width = 16
+[budget]
+tokens = [2560, 5120]'
 cat >"$work/spec.toml" <<EOF
 [corpus]
 path = "$work/corpus.txt"
 tokenizer = "chars"
 valid = 0.2
 eval_tokens = 512
-[grid]
-kind = "list"
-shapes = ["1x16", "2x16", "1x32", "2x32", "4x16", "4x32"]
-head_size = 16
-[budget]
-tokens = [20480, 40960]
+$shapes
 [model]
 context = 32
 dropout = 0.1
@@ -45,7 +57,7 @@ digest() {
     grep -v -e '"seconds"' -e '"timed_steps"' "$run/record.json"
     cat "$run/metrics.jsonl"
     md5sum "$run/checkpoint/state.safetensors"
-  done; cat points.csv) | md5sum
+  done; cat points.csv; cat design.json 2>/dev/null) | md5sum
 }
 
 study=$work/study

@@ -4,6 +4,7 @@
 # every run ends with one record, nothing is trained twice at once, and the records are those of the
 # local executor. Then a submitter is killed: its tasks go on and keep the tables, and fit and report
 # say the same. Exit code 77: Slurm cannot start here.
+# With DESIGN=60 in the environment the study chooses so many runs in rounds.
 #   tests/study/slurm_study.sh FATHOM [SEEDS]     SEEDS times 4 runs
 set -euo pipefail
 fathom=$(realpath "$1")
@@ -36,16 +37,24 @@ for i in $(seq 40); do
   for j in $(seq 60); do echo "Word $((i * j % 97)) follows word $((i + j)) in sentence $j."; done
   echo
 done >"$work/corpus.txt"
+shapes='[grid]
+kind = "list"
+shapes = ["1x16", "2x16", "1x32", "2x32"]
+head_size = 16'
+[[ -z ${DESIGN:-} ]] || shapes="[design]
+decide = \"b\"
+error = 0.001
+runs = $DESIGN
+depths = [1, 2, 3, 4, 6, 8]
+sizes = [\"6K\", \"200K\"]
+min_width = 16"
 cat >"$work/spec.toml" <<EOF
 [corpus]
 path = "$work/corpus.txt"
 tokenizer = "bytes"
 valid = 0.2
 eval_tokens = 512
-[grid]
-kind = "list"
-shapes = ["1x16", "2x16", "1x32", "2x32"]
-head_size = 16
+$shapes
 [budget]
 tokens = ${TOKENS:-163840}
 [seeds]
@@ -58,7 +67,7 @@ learning_rate = 0.003
 eval_every = 100
 checkpoint_every = 20
 EOF
-runs=$((seeds * 4))
+runs=${DESIGN:-$((seeds * 4))}
 study=$work/study
 
 "$fathom" study run "$work/spec.toml" "$study" --executor slurm --partition main \
@@ -135,6 +144,11 @@ collect "$study" >"$work/slurm.txt"
 collect "$work/local" >"$work/local.txt"
 cmp "$work/slurm.txt" "$work/local.txt"
 cmp "$study/points.csv" "$work/local/points.csv"
+if [[ -n ${DESIGN:-} ]]; then
+  cmp "$study/design.json" "$work/local/design.json"
+  echo "slurm: $runs runs of a design, chosen and finished as by the local executor"
+  exit 0
+fi
 
 # A submitter that is lost with work in the queue.
 lost=$work/lost

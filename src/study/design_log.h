@@ -1,0 +1,45 @@
+// The rounds of an adaptive study, in its design file: which trajectories each round trains.
+//
+// A round is written before its first run begins, whole or not at all, so a study that was killed
+// finds the round it was at. The choice of the next round needs only this file, the records and the
+// spec. Costs in seconds rest on steps that were timed once, when the study began: they are kept
+// here too, for a second timing would change the choice.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "study/planned_run.h"
+#include "study/speed.h"
+#include "study/study_folder.h"
+
+namespace fathom::study {
+
+struct DesignRound {
+  std::vector<Trajectory> runs;
+  double cost = 0;  // foreseen, in the design's unit
+};
+
+struct DesignLog {
+  std::string design;    // DesignRules::text()
+  std::string training;  // hash of how runs are trained, and of the grid
+  SpeedModel speed;      // where costs are in seconds
+  int jobs = 1;          // models at once in that timing
+  std::vector<DesignRound> rounds;
+
+  std::vector<Trajectory> trajectories() const;
+};
+
+/// Absent when no round was begun. DataError when the file is damaged.
+std::optional<DesignLog> read_design_log(const StudyFolder& folder);
+void write_design_log(const StudyFolder& folder, const DesignLog& log);
+
+/// A log for this spec, without rounds.
+DesignLog new_design_log(const StudySpec& spec);
+
+/// ConfigError when the folder has rounds that were chosen for another design, other training or
+/// another grid. A larger budget is no other design.
+void require_same_design(const StudyFolder& folder, const StudySpec& spec);
+
+}  // namespace fathom::study
