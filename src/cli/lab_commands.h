@@ -9,6 +9,7 @@ namespace fathom {
 void add_lab_list(CommandTree& tree, Command& lab);
 void add_lab_show(CommandTree& tree, Command& lab);
 void add_lab_run(CommandTree& tree, Command& lab);
+void add_lab_report(CommandTree& tree, Command& lab);
 
 /// Verdict, criteria, tables and notes of one claim's run, for the terminal.
 std::string render_lab_result(const lab::LabResult& result, const Terminal& terminal);
