@@ -7,7 +7,7 @@
 namespace fathom::embedded {
 extern const std::string_view report_html;
 extern const std::string_view lab_html;
-}
+}  // namespace fathom::embedded
 
 namespace fathom::report {
 namespace {

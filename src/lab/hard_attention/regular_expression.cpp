@@ -123,9 +123,9 @@ class Parser {
     auto node = std::make_unique<Node>();
     node->kind = Node::Kind::letters;
     node->letters = negated ? all_letters() & ~set : set;
-    if (node->letters == 0) {
+    if (negated && node->letters == 0) {
       at_ = open;
-      fail("a class without letters");
+      fail("a class that leaves no letter");
     }
     return node;
   }
