@@ -57,7 +57,7 @@ Json chart_json(const Json& chart) {
 /// What the page draws of a result. The numbers of the experiment's own fields are in its tables
 /// and charts.
 Json result_of(const Json& document) {
-  Json json = only(document, {"verdict", "boundary", "quick", "seconds", "notes"});
+  Json json = only(document, {"verdict", "boundary", "quick", "part_seconds", "notes"});
   json["setup"] = Json::object();
   for (const auto& [name, value] : document.at("setup").items()) {
     json["setup"][name] = value.is_string() ? value.get<std::string>() : value.dump();

@@ -110,6 +110,7 @@ Json result_json(const LabResult& result) {
   json["parts"] = result.parts;
   json["resumed"] = result.resumed;
   json["seconds"] = result.seconds;
+  json["part_seconds"] = result.part_seconds;
   return json;
 }
 

@@ -23,7 +23,7 @@ export function claim_view(claim: Claim, plots: Plot[]): HTMLElement {
       h('span', { class: 'quiet' }, `by ${claim.finding.by}`),
     ),
     h('p', { class: 'statement' }, claim.statement),
-    h('p', { class: 'found' }, claim.finding.summary),
+    h('p', {}, h('b', {}, 'Found: '), claim.finding.summary),
     facts(claim),
     ...(claim.result
       ? result_view(claim.result, claim.id, plots)
@@ -76,7 +76,7 @@ function result_view(result: Result, id: string, plots: Plot[]): HTMLElement[] {
   blocks.push(...charts.map((chart) => chart.figure), ...result.tables.map(exhibit_table));
   for (const note of result.notes) blocks.push(h('p', { class: 'note' }, sentence(note)));
   const quick = result.quick ? ', with --quick' : '';
-  blocks.push(h('p', { class: 'note' }, `Computed in ${duration(result.seconds)}${quick}.`));
+  blocks.push(h('p', { class: 'note' }, `Computed in ${duration(result.part_seconds)} on one core${quick}.`));
   return blocks;
 }
 

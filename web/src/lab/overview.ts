@@ -16,7 +16,7 @@ export function overview(claims: Claim[]): HTMLElement {
       rows[index]!.hidden = chosen !== 'all' && verdict_of(claim) !== chosen;
     });
   });
-  const head = ['claim', 'verdict', 'by', 'what was found'];
+  const head = ['claim', 'verdict', 'by', 'what this project found'];
   return h(
     'div',
     {},
