@@ -117,6 +117,7 @@ TEST(Lab, WrongRequestsGetOneLineBeforehand) {
   expect_refused({"lab", "run", "rank-collapse", "path-lengths", "--tokens", "8"}, 2,
                  "belongs to rank-collapse alone");
   expect_refused({"lab", "run", "rank-colapse"}, 2, "Did you mean 'rank-collapse'");
+  expect_refused({"lab", "run", "path-lengths", "all"}, 2, "no claim 'all'");
   expect_refused({"lab", "run", "connectivity", "--vertices", "7"}, 2, "must be even");
   expect_refused({"lab", "run", "softmax-hull", "--weights", "2,x"}, 2, "'x' is not a number");
   expect_refused({"lab", "run", "low-rank-bottleneck", "--tokens", "8", "--head-size", "9"}, 2,
