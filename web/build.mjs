@@ -1,4 +1,4 @@
-// Bundles src/ into one HTML template a page: node build.mjs FOLDER
+// Bundles src/ into one HTML template per page: node build.mjs FOLDER
 //
 // The script and the style sheet stand inside the page, so that it opens from file:// without a
 // network. The two marks @fathom-title@ and @fathom-document@ are filled in by src/report.

@@ -13,7 +13,7 @@ void add_lab_report(CommandTree& tree, Command& lab);
 
 /// Verdict, criteria, tables and notes of one claim's run, for the terminal.
 std::string render_lab_result(const lab::LabResult& result, const Terminal& terminal);
-/// One line a claim.
+/// One line per claim.
 std::string render_lab_summary(const std::vector<lab::LabResult>& results,
                                const Terminal& terminal);
 

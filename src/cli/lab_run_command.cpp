@@ -1,4 +1,4 @@
-// fathom lab run: one subcommand a claim, with the options of its experiment, and `all`.
+// fathom lab run: one subcommand per claim, with the options of its experiment, and `all`.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,6 +1,6 @@
 // The directory of a lab run:
 //
-//   parts.jsonl       one line a finished part: its key, its result, its seconds
+//   parts.jsonl       one line per finished part: its key, its result, its seconds
 //   results/ID.json   the verdict on a claim, written when its last part is done; with options of
 //                     one's own results/ID-HASH.json
 //

@@ -49,7 +49,8 @@ std::vector<Part> plan_sizes(const Setup& setup, const std::vector<Size>& list) 
 
 /// Ranks and bounds of one head at the depth with the most widths.
 ExhibitChart bounds_chart(const Json& settings, std::size_t layers) {
-  ExhibitChart chart{fmt::format("{} layers, one head", layers),
+  ExhibitChart chart{fmt::format("Rank and printed bounds, {} and one head",
+                                 layers == 1 ? "one layer" : fmt::format("{} layers", layers)),
                      "width d",
                      "separation rank",
                      false,

@@ -35,7 +35,7 @@ function facts(document: LabDocument): HTMLElement {
     String(document.claims.filter((claim) => verdict_of(claim) === verdict).length),
     verdict,
   ]);
-  entries.push([duration(sum(results, (result) => result.part_seconds)), 'of computing on one core']);
+  entries.push([duration(sum(results, (result) => result.part_seconds)), 'of computing']);
   return h(
     'dl',
     { class: 'facts' },

@@ -17,11 +17,12 @@ function by_topic(claims: Claim[]): Map<string, Claim[]> {
 
 const anchor = (topic: string): string => topic.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 
-function section(id: string, title: string, ...content: Node[]): HTMLElement {
+function section(id: string, title: string, lead: string, ...content: Node[]): HTMLElement {
   return h(
     'section',
     { id, 'aria-labelledby': `${id}-heading` },
     h('h2', { id: `${id}-heading` }, title),
+    lead ? h('p', { class: 'section-lead' }, lead) : null,
     ...content,
   );
 }
@@ -30,7 +31,12 @@ function build(lab: LabDocument): void {
   const plots: Plot[] = [];
   const topics = by_topic(lab.claims);
   const sections = [...topics].map(([topic, claims]) =>
-    section(anchor(topic), topic, ...claims.map((claim) => claim_view(claim, plots))),
+    section(
+      anchor(topic),
+      topic,
+      claims[0]!.topic_about,
+      ...claims.map((claim) => claim_view(claim, plots)),
+    ),
   );
   const links = [...topics.keys()].map((topic): [string, string] => [anchor(topic), topic]);
   addEventListener('beforeprint', () => plots.forEach((plot) => plot.print()));
@@ -43,7 +49,7 @@ function build(lab: LabDocument): void {
         'main',
         {},
         lab_header(lab),
-        section('all', 'All claims', overview(lab.claims)),
+        section('all', 'All claims', '', overview(lab.claims)),
         ...sections,
       ),
       h(
