@@ -1,8 +1,9 @@
-# fathom_web_page(OUTPUT)
+# fathom_web_pages(FOLDER PAGE...)
 #
-# Builds web/ into one HTML template at OUTPUT: packages by `npm ci` (pinned by web/package-lock.json,
-# no install scripts), types made from the report's schema, and a bundle by esbuild. Without tests the packages that only tests need are
-# left out. The packages stay in web/node_modules, shared by all build folders.
+# Builds the pages of web/ into HTML templates FOLDER/PAGE.html: packages by `npm ci` (pinned by
+# web/package-lock.json, no install scripts), types made from the schemas, and a bundle by esbuild.
+# Without tests the packages that only tests need are left out. The packages stay in
+# web/node_modules, shared by all build folders.
 find_program(NODE_PROGRAM NAMES node nodejs REQUIRED)
 find_program(NPM_PROGRAM npm REQUIRED)
 set(FATHOM_WEB_DIR ${CMAKE_SOURCE_DIR}/web)
@@ -12,7 +13,11 @@ else()
   set(FATHOM_WEB_STAMP ${FATHOM_WEB_DIR}/node_modules/.installed)
 endif()
 
-function(fathom_web_page output)
+function(fathom_web_pages folder)
+  set(outputs "")
+  foreach(page ${ARGN})
+    list(APPEND outputs ${folder}/${page}.html)
+  endforeach()
   set(omit "")
   if(NOT FATHOM_TESTS)
     set(omit --omit=dev)
@@ -27,13 +32,14 @@ function(fathom_web_page output)
     VERBATIM)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS
     ${FATHOM_WEB_DIR}/src/*.ts ${FATHOM_WEB_DIR}/src/*.css ${FATHOM_WEB_DIR}/src/*.html)
+  file(GLOB schemas CONFIGURE_DEPENDS ${FATHOM_WEB_DIR}/schema/*.schema.json)
   list(FILTER sources EXCLUDE REGEX "/src/generated/")
   add_custom_command(
-    OUTPUT ${output}
-    COMMAND ${NODE_PROGRAM} ${FATHOM_WEB_DIR}/build.mjs ${output}
+    OUTPUT ${outputs}
+    COMMAND ${NODE_PROGRAM} ${FATHOM_WEB_DIR}/build.mjs ${folder}
     DEPENDS ${FATHOM_WEB_STAMP} ${FATHOM_WEB_DIR}/build.mjs ${FATHOM_WEB_DIR}/generate_types.mjs
-            ${FATHOM_WEB_DIR}/schema/report.schema.json ${sources}
+            ${schemas} ${sources}
     WORKING_DIRECTORY ${FATHOM_WEB_DIR}
-    COMMENT "Bundling the report page"
+    COMMENT "Bundling the pages of web/"
     VERBATIM)
 endfunction()

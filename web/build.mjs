@@ -1,4 +1,4 @@
-// Bundles src/ into one HTML template: node build.mjs OUTPUT.html
+// Bundles src/ into one HTML template per page: node build.mjs FOLDER
 //
 // The script and the style sheet stand inside the page, so that it opens from file:// without a
 // network. The two marks @fathom-title@ and @fathom-document@ are filled in by src/report.
@@ -9,7 +9,13 @@ import { fileURLToPath } from 'node:url';
 import { generate_types } from './generate_types.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const output = process.argv[2] ?? join(here, 'dist', 'report.html');
+const folder = process.argv[2] ?? join(here, 'dist');
+
+/// FOLDER/NAME.html of a script and a style sheet.
+const kPages = {
+  report: ['main.ts', 'style/report.css'],
+  lab: ['lab/main.ts', 'style/lab.css'],
+};
 
 async function bundle(entry) {
   const result = await build({
@@ -24,17 +30,19 @@ async function bundle(entry) {
   return result.outputFiles[0].text;
 }
 
-await generate_types();
-
-// A closing tag inside a script or style would end it early; esbuild escapes both by itself.
-const script = await bundle('main.ts');
-const style = await bundle('style/report.css');
-if (/<\/script/i.test(script) || /<\/style/i.test(style)) throw new Error('closing tag in bundle');
-
-let page = await readFile(join(here, 'src', 'page.html'), 'utf8');
-page = page.replace('@style@', () => style.trim()).replace('@script@', () => script.trim());
-for (const mark of ['@fathom-title@', '@fathom-document@']) {
-  if (page.split(mark).length !== 2) throw new Error(`${mark} must stand once in the template`);
+async function build_page(name, [script_file, style_file]) {
+  // A closing tag inside a script or style would end it early; esbuild escapes both by itself.
+  const script = await bundle(script_file);
+  const style = await bundle(style_file);
+  if (/<\/script/i.test(script) || /<\/style/i.test(style)) throw new Error('closing tag in bundle');
+  let page = await readFile(join(here, 'src', 'page.html'), 'utf8');
+  page = page.replace('@style@', () => style.trim()).replace('@script@', () => script.trim());
+  for (const mark of ['@fathom-title@', '@fathom-document@']) {
+    if (page.split(mark).length !== 2) throw new Error(`${mark} must stand once in the template`);
+  }
+  await writeFile(join(folder, `${name}.html`), page);
 }
-await mkdir(dirname(output), { recursive: true });
-await writeFile(output, page);
+
+await generate_types();
+await mkdir(folder, { recursive: true });
+for (const [name, files] of Object.entries(kPages)) await build_page(name, files);

@@ -1,15 +1,15 @@
-// Makes src/generated/report_schema.ts from schema/report.schema.json:   node generate_types.mjs
+// Makes src/generated/NAME_schema.ts from every schema/NAME.schema.json:   node generate_types.mjs
 //
-// Every definition of the schema becomes an interface, and the fields of a run become a table from
+// Every definition of a schema becomes an interface, and the fields of a run become a table from
 // which the page builds its columns. What the page reads is checked against these types, so a field
 // that nobody writes does not compile.
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const kSchema = join(here, 'schema', 'report.schema.json');
-const kOutput = join(here, 'src', 'generated', 'report_schema.ts');
+const kSchemas = join(here, 'schema');
+const kOutputs = join(here, 'src', 'generated');
 
 /// transition_point -> TransitionPoint
 const type_name = (name) =>
@@ -74,19 +74,26 @@ function run_fields(run) {
   );
 }
 
-export async function generate_types() {
-  const schema = JSON.parse(await readFile(kSchema, 'utf8'));
+async function generate_file(file) {
+  const schema = JSON.parse(await readFile(join(kSchemas, file), 'utf8'));
   const parts = [
-    '// Made by generate_types.mjs from schema/report.schema.json; do not edit.\n',
+    `// Made by generate_types.mjs from schema/${file}; do not edit.\n`,
     declaration(type_name(schema.title), schema),
     ...Object.entries(schema.definitions).map(([name, entry]) => declaration(type_name(name), entry)),
-    run_fields(schema.definitions.run),
   ];
+  if (schema.definitions.run) parts.push(run_fields(schema.definitions.run));
+  const output = join(kOutputs, file.replace('.schema.json', '_schema.ts'));
   const text = parts.join('\n');
-  const before = await readFile(kOutput, 'utf8').catch(() => '');
+  const before = await readFile(output, 'utf8').catch(() => '');
   if (before === text) return;
-  await mkdir(dirname(kOutput), { recursive: true });
-  await writeFile(kOutput, text);
+  await mkdir(kOutputs, { recursive: true });
+  await writeFile(output, text);
+}
+
+export async function generate_types() {
+  for (const file of await readdir(kSchemas)) {
+    if (file.endsWith('.schema.json')) await generate_file(file);
+  }
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) await generate_types();

@@ -155,11 +155,13 @@ void add_lab_command(CommandTree& tree) {
         {"lab run rank-collapse", "ask it again, here"},
         {"lab run hard-attention --regex '(ab)*' --alphabet ab --length 10",
          "a question of your own"},
-        {"lab run all --quick --out my-lab", "every claim in minutes, kept in a directory"}}},
+        {"lab run all --quick --out my-lab", "every claim in minutes, kept in a directory"},
+        {"lab report my-lab", "its verdicts as one page"}}},
       nullptr);
   add_lab_list(tree, command);
   add_lab_show(tree, command);
   add_lab_run(tree, command);
+  add_lab_report(tree, command);
 }
 
 }  // namespace fathom

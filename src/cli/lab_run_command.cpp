@@ -1,4 +1,4 @@
-// fathom lab run: one subcommand a claim, with the options of its experiment, and `all`.
+// fathom lab run: one subcommand per claim, with the options of its experiment, and `all`.
 #include <fmt/format.h>
 
 #include <map>
@@ -20,7 +20,7 @@ namespace {
 
 struct RunOptions {
   std::vector<std::string> ids;
-  std::vector<std::string> more;  // further claims on the command line
+  std::vector<std::string> more;                          // further claims on the command line
   std::map<std::string, std::vector<std::string>> texts;  // empty: not given
   std::map<std::string, bool> flags;
   std::string seeds, device = "cpu", out;
@@ -42,8 +42,7 @@ std::vector<lab::GivenOption> given_options(const RunOptions& options) {
   return given;
 }
 
-std::vector<lab::Setup> setups_of(const RunOptions& options,
-                                  const std::vector<std::string>& ids) {
+std::vector<lab::Setup> setups_of(const RunOptions& options, const std::vector<std::string>& ids) {
   const auto given = given_options(options);
   const bool several = ids.size() > 1;
   for (const lab::GivenOption& each : given) {
@@ -171,10 +170,10 @@ void add_claim_run(CommandTree& tree, Command& run, const lab::Claim& claim) {
   options->ids = {claim.id};
   std::vector<Example> examples{{"lab run " + claim.id, "the full experiment"},
                                 {"lab run " + claim.id + " --quick --json", "less of it, as JSON"}};
-  Command& command = tree.add(
-      run, claim.id,
-      {claim.title, claim.statement + " Experiment: " + claim.experiment + ".", examples},
-      [options](Session& session) { run_lab(session, *options, false); });
+  Command& command =
+      tree.add(run, claim.id,
+               {claim.title, claim.statement + " Experiment: " + claim.experiment + ".", examples},
+               [options](Session& session) { run_lab(session, *options, false); });
   command.add_option("MORE", options->more, "Further claims to run");
   for (const lab::Option& option : lab::find_experiment(claim.id).options) {
     add_own_option(tree, command, *options, option);
@@ -200,13 +199,12 @@ void add_lab_run(CommandTree& tree, Command& lab_command) {
       nullptr);
   auto options = std::make_shared<RunOptions>();
   options->ids = lab::claim_ids();
-  Command& all =
-      tree.add(run, "all",
-               {"Run every claim",
-                "Every claim in the order of 'fathom lab list'.",
-                {{"lab run all --quick", "verdicts in minutes"},
-                 {"lab run all --out my-lab", "the full experiments, kept"}}},
-               [options](Session& session) { run_lab(session, *options, true); });
+  Command& all = tree.add(run, "all",
+                          {"Run every claim",
+                           "Every claim in the order of 'fathom lab list'.",
+                           {{"lab run all --quick", "verdicts in minutes"},
+                            {"lab run all --out my-lab", "the full experiments, kept"}}},
+                          [options](Session& session) { run_lab(session, *options, true); });
   add_common_options(tree, all, *options);
   for (const lab::Claim& claim : lab::claims()) add_claim_run(tree, run, claim);
 }

@@ -80,6 +80,8 @@ void add_options(CLI::App& app, const Command& command) {
   for (const auto& sub : command.all_subcommands()) {
     add_options(*app.add_subcommand(sub->name(), sub->text().summary), *sub);
   }
+  // One command runs; a second name of a command is an argument of the first.
+  app.require_subcommand(0, 1);
 }
 
 /// The innermost command that was named.

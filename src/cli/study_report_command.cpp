@@ -1,18 +1,16 @@
 #include "cli/study_report_command.h"
 
 #include <fmt/format.h>
-#include <spawn.h>
 
 #include <filesystem>
 
 #include "cli/command_line.h"
 #include "cli/json_output.h"
+#include "cli/open_page.h"
 #include "core/files.h"
 #include "report/render_report.h"
 #include "report/report_document.h"
 #include "study/study_folder.h"
-
-extern char** environ;
 
 namespace fathom {
 namespace {
@@ -42,31 +40,13 @@ Source read_source(const std::string& source) {
   return {std::move(document), file};
 }
 
-/// Hands the page to the desktop's browser and does not wait for it.
-void open_in_browser(Session& session, const fs::path& page) {
-  std::string program = "xdg-open";
-  std::string file = fs::absolute(page).string();
-  char* arguments[] = {program.data(), file.data(), nullptr};
-  pid_t child = 0;
-  if (posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) != 0) {
-    session.err << "fathom: no xdg-open here; open the file yourself\n";
-  }
-}
-
 void run_report(Session& session, const Options& options) {
   const Source source = read_source(options.source);
   const fs::path page = options.output.empty() ? fs::path(source.file).replace_extension(".html")
                                                : fs::path(options.output);
   report::write_report(page, source.document);
-  if (options.json) {
-    Json result = json_document("study_report");
-    result["path"] = page.string();
-    result["bytes"] = fs::file_size(page);
-    print_json(session, result);
-  } else {
-    session.out << page.string() << "\n";
-  }
-  if (options.open) open_in_browser(session, page);
+  print_page(session, "study_report", page, options.json);
+  if (options.open) open_page(session, page);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 
 namespace fathom::embedded {
 extern const std::string_view report_html;
-}
+extern const std::string_view lab_html;
+}  // namespace fathom::embedded
 
 namespace fathom::report {
 namespace {
@@ -70,15 +71,12 @@ std::string title_of(const nlohmann::ordered_json& document) {
   return title.empty() ? "Fathom report" : title;
 }
 
-}  // namespace
-
-std::string render_report(const nlohmann::ordered_json& document) {
+std::string render(std::string_view page, const nlohmann::ordered_json& document) {
   const std::string json = json_text(document, -1);
-  const std::string_view page = embedded::report_html;
   const std::size_t title_at = page.find(kTitleMark);
   const std::size_t document_at = page.find(kDocumentMark);
   if (title_at == page.npos || document_at == page.npos || document_at < title_at) {
-    throw InternalError("the report template lacks its marks");
+    throw InternalError("the template of a page lacks its marks");
   }
   const std::size_t title_end = title_at + kTitleMark.size();
   std::string result;
@@ -91,8 +89,22 @@ std::string render_report(const nlohmann::ordered_json& document) {
   return result;
 }
 
+}  // namespace
+
+std::string render_report(const nlohmann::ordered_json& document) {
+  return render(embedded::report_html, document);
+}
+
+std::string render_lab(const nlohmann::ordered_json& document) {
+  return render(embedded::lab_html, document);
+}
+
 void write_report(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
   write_file_atomically(path, render_report(document));
+}
+
+void write_lab(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
+  write_file_atomically(path, render_lab(document));
 }
 
 }  // namespace fathom::report

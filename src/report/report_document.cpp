@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <ctime>
 #include <fstream>
 
 #include "core/counts.h"
@@ -16,6 +15,7 @@
 #include "engine/device.h"
 #include "fits/study_fit_json.h"
 #include "laws/levine.h"
+#include "report/versions.h"
 #include "study/export.h"
 #include "study/fit.h"
 #include "study/token_store.h"
@@ -30,15 +30,6 @@ using study::Study;
 
 constexpr std::size_t kCurvePoints = 50;
 constexpr std::size_t kMostDocumentBytes = std::size_t{1} << 30;
-
-std::string now_text() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 std::string processor_name() {
   std::ifstream stream("/proc/cpuinfo");
@@ -132,16 +123,15 @@ Json report_document(const Study& study, const std::vector<RunRow>& rows,
                      const std::optional<fits::StudyFit>& fit) {
   Json runs = Json::array();
   for (const RunRow& row : rows) runs.push_back(study::row_json(row));
+  Json versions = program_versions();
+  versions["device"] = device_name(study.spec.device);
   return {{"schema", kReportSchema},
           {"title", study.spec.title.empty() ? "Study" : study.spec.title},
           {"created", now_text()},
           {"question", study.spec.question},
           {"answer", fit ? fit->answer : state_sentences(rows)},
           {"spec", spec_json(study)},
-          {"versions",
-           {{"fathom", FATHOM_VERSION},
-            {"compiler", "g++ " __VERSION__},
-            {"device", device_name(study.spec.device)}}},
+          {"versions", versions},
           {"runs", runs},
           {"curves", curves_json(study, rows)},
           {"fit", fit ? fits::to_json(*fit) : Json(nullptr)},

@@ -106,15 +106,18 @@ TEST(Lab, WrongRequestsGetOneLineBeforehand) {
   expect_refused(hard({"--regex", "(ab)*", "--length", "60"}), 2, "would take about");
   expect_refused(hard({"--regex", "(ab)*", "--length", "30", "--time-limit", "1e9"}), 2,
                  "of memory");
-  expect_refused(hard({"--length", "5"}), 2, "--regex EXPRESSION or --dfa FILE");
+  expect_refused(hard({"--length", "5"}), 2, "or --dfa FILE");
   expect_refused(hard({"--dfa", "/nowhere/x.toml"}), 3, "/nowhere/x.toml");
   expect_refused({"lab", "run", "rank-collapse", "--heads", "3"}, 2, "must divide");
   expect_refused({"lab", "run", "rank-collapse", "--tokens", "1"}, 2, "between 2 and");
+  expect_refused({"lab", "run", "rank-collapse", "--width", "1", "--heads", "1", "--norm", "layer"},
+                 2, "one number has no variance");
   expect_refused({"lab", "run", "rank-collapse", "--tokens", "4096", "--width", "4096"}, 2,
                  "would take about");
   expect_refused({"lab", "run", "rank-collapse", "path-lengths", "--tokens", "8"}, 2,
                  "belongs to rank-collapse alone");
   expect_refused({"lab", "run", "rank-colapse"}, 2, "Did you mean 'rank-collapse'");
+  expect_refused({"lab", "run", "path-lengths", "all"}, 2, "no claim 'all'");
   expect_refused({"lab", "run", "connectivity", "--vertices", "7"}, 2, "must be even");
   expect_refused({"lab", "run", "softmax-hull", "--weights", "2,x"}, 2, "'x' is not a number");
   expect_refused({"lab", "run", "low-rank-bottleneck", "--tokens", "8", "--head-size", "9"}, 2,
@@ -124,6 +127,7 @@ TEST(Lab, WrongRequestsGetOneLineBeforehand) {
   expect_refused({"lab", "run", "theorem-1", "--layers", "2"}, 2, "both --layers and --width");
   expect_refused({"lab", "show", "nothing"}, 2, "no claim 'nothing'");
   expect_refused({"lab", "list", "/nowhere"}, 3, "holds no results");
+  expect_refused({"lab", "report", "/nowhere"}, 3, "holds no results");
 }
 
 TEST(Lab, ARunIsKeptResumedAndListed) {
@@ -142,6 +146,10 @@ TEST(Lab, ARunIsKeptResumedAndListed) {
     document->erase("resumed");
   }
   EXPECT_EQ(before, second);
+  const auto page = run_json({"lab", "report", out});
+  EXPECT_EQ(page["schema"], "fathom.lab_report.v1");
+  EXPECT_EQ(page["path"], out + "/report.html");
+  EXPECT_EQ(page["bytes"], std::filesystem::file_size(out + "/report.html"));
   const CommandResult list = run_command({"lab", "list", out});
   EXPECT_NE(list.out.find("your run"), std::string::npos);
 }

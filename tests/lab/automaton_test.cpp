@@ -54,6 +54,16 @@ TEST(Expressions, AlphabetIsThatOfTheLettersUnlessGiven) {
   EXPECT_TRUE(signs.contains("***"));
 }
 
+TEST(Expressions, AClassWithoutLettersHoldsNoWord) {
+  for_all_words("ab", 4, [&](const std::string& word) {
+    EXPECT_FALSE(compile_expression("[]", "ab").contains(word));
+    EXPECT_FALSE(compile_expression("a*[]b", "ab").contains(word));
+    EXPECT_EQ(compile_expression("[]*", "ab").contains(word), word.empty());
+    EXPECT_EQ(compile_expression("[]|ab", "ab").contains(word), word == "ab");
+  });
+  EXPECT_EQ(compile_expression("[]", "ab").states(), 1u);
+}
+
 TEST(Expressions, MalformedOnesGetOneLineWithThePlace) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"(ab", "a '(' without ')' at character 1"},
@@ -62,8 +72,7 @@ TEST(Expressions, MalformedOnesGetOneLineWithThePlace) {
       {"a|*", "nothing before '*' at character 3"},
       {"(+)", "nothing before '+'"},
       {"[ab", "a '[' without ']'"},
-      {"[]", "a class without letters"},
-      {"[^ab]", "a class without letters"},
+      {"[^ab]", "a class that leaves no letter"},
       {"a]", "an unmatched ']'"},
       {"a}", "an unmatched '}'"},
       {"a{", "a '{' that is not"},

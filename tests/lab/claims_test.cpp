@@ -68,8 +68,8 @@ TEST_P(CommittedVerdict, IsWhatTheQuickExperimentSays) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Lab, CommittedVerdict, testing::ValuesIn(claim_ids()),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& test) {
+                           std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

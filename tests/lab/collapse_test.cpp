@@ -151,6 +151,14 @@ TEST(Collapse, TheTheoremsBoundHoldsWhereItSaysSomething) {
   EXPECT_EQ(summary.violations, 0u);
 }
 
+TEST(Collapse, EveryScaleHasItsOwnRecord) {
+  StackSpec one;
+  StackSpec other;
+  one.scale = 0.1234567;
+  other.scale = 0.1234568;
+  EXPECT_NE(one.key(), other.key());
+}
+
 TEST(Collapse, ARunSurvivesItsRecord) {
   const CollapseRun run = measure_collapse(small_spec(), 9);
   const CollapseRun again = collapse_run(Json::parse(to_json(run).dump()));

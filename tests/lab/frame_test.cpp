@@ -193,11 +193,15 @@ TEST(Records, OneProcessAtATimeAndDamageIsNamed) {
   {
     LabRecords records(folder.path());
     ASSERT_NE(records.find("a"), nullptr);
-    EXPECT_EQ((*records.find("a"))["x"], 1);
+    EXPECT_EQ(records.find("a")->result["x"], 1);
     EXPECT_EQ(records.find("b"), nullptr);
     records.add("b", Json(2), 0.1);
   }
-  EXPECT_EQ(*LabRecords(folder.path()).find("b"), 2);
+  {
+    const LabRecords records(folder.path());
+    EXPECT_EQ(records.find("b")->result, 2);
+    EXPECT_EQ(records.find("b")->seconds, 0.1);
+  }
   {
     std::ofstream other(folder.path() / "parts.jsonl", std::ios::app);
     other << "something else\n";

@@ -8,6 +8,7 @@
 #include "lab/hard_attention/hard_network.h"
 #include "lab/hard_attention/position_types.h"
 #include "lab/hard_attention/regular_expression.h"
+#include "lab/hard_attention/syntactic_monoid.h"
 #include "lab/hard_attention/type_table.h"
 
 namespace fathom::lab {
@@ -48,7 +49,29 @@ TEST(Types, DepthsByHand) {
   EXPECT_EQ(depths("(a|b)*abb", "ab", 5, Logic::since), (D{0, 0, 2, 3, 3}));
   // Everything and nothing.
   EXPECT_EQ(depths(".*", "ab", 3, Logic::since), (D{0, 0, 0}));
+  EXPECT_EQ(depths("[]", "ab", 3, Logic::since), (D{0, 0, 0}));
   EXPECT_EQ(depths("()", "ab", 3, Logic::since), (D{1, 1, 1}));
+}
+
+TEST(Types, ALanguageAndItsComplementHaveOneDepth) {
+  for (const char* expression : {"(ab)*", "(a|b)*abb", "(aa)*", "[]", "a+b+a+"}) {
+    for (const Logic logic : {Logic::since, Logic::since_until}) {
+      const Dfa dfa = compile_expression(expression, "ab");
+      Dfa complement = dfa;
+      complement.accepts.flip();
+      const LanguageDepth one = language_depth(dfa, 7, logic);
+      const LanguageDepth other = language_depth(complement, 7, logic);
+      EXPECT_EQ(one.depths, other.depths) << expression;
+      ASSERT_EQ(one.witness.has_value(), other.witness.has_value()) << expression;
+      if (!one.witness) continue;
+      EXPECT_EQ(one.witness->in, other.witness->out) << expression;
+      EXPECT_EQ(one.witness->out, other.witness->in) << expression;
+    }
+    const Dfa dfa = compile_expression(expression, "ab");
+    Dfa complement = dfa;
+    complement.accepts.flip();
+    EXPECT_EQ(syntactic_monoid(dfa).size, syntactic_monoid(complement).size) << expression;
+  }
 }
 
 TEST(Types, StairsNeedTheirDepth) {

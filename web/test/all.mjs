@@ -3,6 +3,7 @@
 import test, { after, before } from 'node:test';
 import { find_chromium, launch, Reports } from './browser.mjs';
 import { chart_tests } from './charts_test.mjs';
+import { lab_tests } from './lab_test.mjs';
 import { law_tests } from './law_test.mjs';
 import { page_tests } from './page_test.mjs';
 import { schema_tests } from './schema_test.mjs';
@@ -33,3 +34,4 @@ page_tests(test, context);
 law_tests(test, context);
 chart_tests(test, context);
 table_tests(test, context);
+lab_tests(test, context);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "core/error.h"
 #include "lab/attention_matrices/attention_fit.h"
@@ -89,29 +90,39 @@ struct FitRange {
   double most = 0;
 };
 
-Conclusion conclude_bottleneck(const Setup& setup, const std::vector<Json>& results) {
-  const std::size_t n = setup.size("tokens");
-  const std::size_t seeds = setup.size("seeds");
-  Conclusion conclusion;
-  std::size_t part = 0;
+/// Exact ranks over all seeds.
+struct Thresholds {
   double below = 0;  // seeds whose exact or numerical rank is not n - 1
-  std::size_t causal_low = n;
+  std::size_t causal_low = 0;
   std::size_t causal_high = 0;
-  for (; part < seeds; ++part) {
-    const Json& found = results[part];
+};
+
+Thresholds thresholds_of(std::size_t n, std::span<const Json> results) {
+  Thresholds found{0, n, 0};
+  for (const Json& result : results) {
     const bool full =
-        found.at("bidirectional") == Json{n - 1, n - 1} && found.at("singular") == n - 1;
-    below += full ? 0 : 1;
-    causal_low = std::min(causal_low, found.at("causal")[0].get<std::size_t>());
-    causal_high = std::max(causal_high, found.at("causal")[1].get<std::size_t>());
+        result.at("bidirectional") == Json{n - 1, n - 1} && result.at("singular") == n - 1;
+    found.below += full ? 0 : 1;
+    found.causal_low = std::min(found.causal_low, result.at("causal")[0].get<std::size_t>());
+    found.causal_high = std::max(found.causal_high, result.at("causal")[1].get<std::size_t>());
   }
-  conclusion.data["thresholds"] = {{"bidirectional", n - 1}, {"causal", causal_high}};
-  if (below > 0) conclusion.data["thresholds"]["bidirectional"] = nullptr;
-  ExhibitTable table{fmt::format("KL divergence of the best fit, {} tokens", n),
+  return found;
+}
+
+/// Shows the fits, of which `results` holds one a mask, head size and seed.
+std::vector<FitRange> show_fits(const Setup& setup, std::span<const Json> results,
+                                Conclusion& conclusion) {
+  ExhibitTable table{fmt::format("KL divergence of the best fit, {} tokens", setup.size("tokens")),
                      {"mask", "head size", "least", "median", "most"},
                      {}};
-  ExhibitChart chart{
-      "Fits stall below the threshold", "head size", "KL divergence (nats a row)", false, true, {}};
+  ExhibitChart chart{"Fits stall below the threshold",
+                     "head size",
+                     "KL divergence (nats per row)",
+                     false,
+                     true,
+                     {}};
+  const std::size_t seeds = setup.size("seeds");
+  std::size_t part = 0;
   std::vector<FitRange> fits;
   conclusion.data["fits"] = Json::array();
   for (const bool causal : {false, true}) {
@@ -135,6 +146,20 @@ Conclusion conclude_bottleneck(const Setup& setup, const std::vector<Json>& resu
     }
     chart.series.push_back(std::move(series));
   }
+  conclusion.tables.push_back(std::move(table));
+  conclusion.charts.push_back(std::move(chart));
+  return fits;
+}
+
+Conclusion conclude_bottleneck(const Setup& setup, const std::vector<Json>& results) {
+  const std::size_t n = setup.size("tokens");
+  const std::size_t seeds = setup.size("seeds");
+  const std::span<const Json> all(results);
+  Conclusion conclusion;
+  const auto [below, causal_low, causal_high] = thresholds_of(n, all.first(seeds));
+  conclusion.data["thresholds"] = {{"bidirectional", n - 1}, {"causal", causal_high}};
+  if (below > 0) conclusion.data["thresholds"]["bidirectional"] = nullptr;
+  const std::vector<FitRange> fits = show_fits(setup, all.subspan(seeds), conclusion);
   std::optional<double> enough;
   std::optional<double> stall;
   for (const FitRange& fit : fits) {
@@ -147,8 +172,6 @@ Conclusion conclude_bottleneck(const Setup& setup, const std::vector<Json>& resu
                          {"causal", static_cast<double>(n - 1) - static_cast<double>(causal_high)}};
   if (enough) conclusion.measures.push_back({"enough", enough});
   if (stall) conclusion.measures.push_back({"stall", stall});
-  conclusion.tables.push_back(std::move(table));
-  conclusion.charts.push_back(std::move(chart));
   conclusion.notes.push_back(fmt::format(
       "exact thresholds for a matrix without structure: head size {} without a mask, {} under a "
       "causal one (bounds from below and above {})",

@@ -126,7 +126,12 @@ std::string title(const StackSpec& spec) {
 }
 
 std::string rho_text(double log10_rho) {
-  return fmt::format("{:.{}f}", log10_rho, std::fabs(log10_rho) < 100 ? 2 : 0);
+  if (std::fabs(log10_rho) < 100) return fmt::format("{:.2f}", log10_rho);
+  return format_whole(std::llround(log10_rho));
+}
+
+std::string decades_text(double decades) {
+  return decades < 1000 ? format_significant(decades, 3) : format_whole(std::llround(decades));
 }
 
 /// What every collapse claim shows: the primary set-up's fields, all set-ups, table and chart.
@@ -135,7 +140,7 @@ Conclusion show(const std::vector<CollapseSummary>& all) {
   conclusion.data = to_json(all.front());
   conclusion.data["setups"] = Json::array();
   ExhibitTable table{"Medians over seeds",
-                     {"set-up", "exponent", "decades a layer", "log10 rho after 1", "2", "4",
+                     {"set-up", "exponent", "decades per layer", "log10 rho after 1", "2", "4",
                       fmt::format("{}", all.front().spec.layers)},
                      {}};
   ExhibitChart chart{
@@ -150,8 +155,7 @@ Conclusion show(const std::vector<CollapseSummary>& all) {
     table.rows.push_back(
         {title(summary.spec),
          summary.exponent.count == 0 ? "-" : fmt::format("{:.2f}", summary.exponent.median),
-         format_significant(summary.decades.median, 3), at(1), at(2), at(4),
-         at(summary.spec.layers)});
+         decades_text(summary.decades.median), at(1), at(2), at(4), at(summary.spec.layers)});
     ChartSeries series{title(summary.spec), {}};
     for (std::size_t l = 0; l < summary.log10_rho.size(); ++l) {
       const Quartiles& q = summary.log10_rho[l];
@@ -201,21 +205,21 @@ std::vector<StackSpec> rank_collapse_list(StackSpec primary) {
   return list;
 }
 
-/// Of several exponents the one farthest from 3 speaks for all.
-std::optional<double> farthest_from_cubic(const std::vector<double>& exponents) {
-  std::optional<double> worst;
-  for (const double exponent : exponents) {
-    if (!worst || std::fabs(exponent - 3) > std::fabs(*worst - 3)) worst = exponent;
-  }
-  return worst;
+/// Of several measures of one criterion the one farthest from 3 speaks for all.
+void add_farthest_from_cubic(const std::vector<Measure>& measures, Conclusion& conclusion) {
+  if (measures.empty()) return;
+  const auto distance = [](const Measure& measure) { return std::fabs(*measure.value - 3); };
+  conclusion.measures.push_back(*std::max_element(
+      measures.begin(), measures.end(),
+      [&](const Measure& a, const Measure& b) { return distance(a) < distance(b); }));
 }
 
 Conclusion conclude_rank_collapse(const Setup& setup, const std::vector<Json>& results) {
   const auto all = summaries(specs_of(setup, rank_collapse_list), results);
   Conclusion conclusion = show(all);
-  std::vector<double> free;
-  std::vector<double> causal;
-  std::vector<double> limits;
+  std::vector<Measure> free;
+  std::vector<Measure> causal;
+  std::vector<Measure> limits;
   std::size_t bounds = 0;
   std::size_t violations = 0;
   for (const CollapseSummary& summary : all) {
@@ -224,23 +228,21 @@ Conclusion conclude_rank_collapse(const Setup& setup, const std::vector<Json>& r
     const bool for_bound_only = !setup.own && summary.spec.scale == kBoundScale;
     if (!plain(summary.spec) || for_bound_only || summary.exponent.count == 0) continue;
     if (summary.spec.all_see_all()) {
-      free.push_back(summary.exponent.median);
+      free.push_back({"exponent", summary.exponent.median, summary.exponent_interval});
       const Quartiles& before = summary.log10_rho[summary.spec.layers - 1];
-      if (before.median < kFarDown) limits.push_back(summary.last_exponent);
+      if (before.median < kFarDown) limits.push_back({"limit", summary.last_exponent});
     } else {
-      causal.push_back(summary.exponent.median);
+      causal.push_back({"causal", summary.exponent.median, summary.exponent_interval});
     }
   }
-  if (!free.empty()) {
-    conclusion.measures.push_back({"exponent", farthest_from_cubic(free)});
-  }
-  if (!limits.empty()) conclusion.measures.push_back({"limit", farthest_from_cubic(limits)});
+  add_farthest_from_cubic(free, conclusion);
+  add_farthest_from_cubic(limits, conclusion);
   if (bounds > 0) {
     conclusion.measures.push_back({"bound", static_cast<double>(violations)});
   } else if (all.front().vacuous > 0) {
     conclusion.notes.push_back("the theorem's bound is vacuous here: its right side is 1 or more");
   }
-  if (!causal.empty()) conclusion.measures.push_back({"causal", farthest_from_cubic(causal)});
+  add_farthest_from_cubic(causal, conclusion);
   return conclusion;
 }
 

@@ -38,7 +38,7 @@ struct CollapseSummary {
   std::vector<Quartiles> log10_rho;  // by layer, 0: the input
   Quartiles exponent;                // ln rho_{l+1} / ln rho_l, rho_l < 0.1, rho_{l+1} > 1e-30
   Interval exponent_interval;        // of its median
-  Quartiles decades;                 // log10 rho lost a layer in the second half, seed by seed
+  Quartiles decades;                 // log10 rho lost per layer in the second half, seed by seed
   Interval decades_interval;
   double last_exponent = 0;  // median over seeds of the exponent of the last two layers
   LineFit line;              // of the median log10 rho against the layer, from layer 1 on

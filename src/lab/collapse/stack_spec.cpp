@@ -30,7 +30,7 @@ class Drawer {
 }  // namespace
 
 std::string StackSpec::key() const {
-  std::string key = fmt::format("tokens={} width={} heads={} layers={} scale={:g}", tokens, width,
+  std::string key = fmt::format("tokens={} width={} heads={} layers={} scale={}", tokens, width,
                                 heads, layers, scale);
   if (causal) key += " causal";
   if (window != 0) key += fmt::format(" window={}", window);
@@ -44,6 +44,9 @@ void validate(const StackSpec& spec) {
   if (spec.width % spec.heads != 0) {
     throw ConfigError(
         fmt::format("--heads must divide --width: {} does not divide {}", spec.heads, spec.width));
+  }
+  if (spec.norm && spec.width < 2) {
+    throw ConfigError("--norm layer needs --width 2 or more: one number has no variance");
   }
   if (spec.tokens < 2) throw ConfigError("--tokens must be at least 2: one token is always rank 1");
 }

@@ -36,6 +36,7 @@ Claim read_claim(TomlReader table, const std::string& id) {
   Claim claim;
   claim.id = id;
   claim.topic = table.text("topic");
+  claim.topic_about = table.text("topic_about", "");
   claim.title = table.text("title");
   claim.source = table.text("source");
   claim.arxiv = table.text("arxiv", "");

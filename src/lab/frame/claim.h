@@ -54,6 +54,7 @@ struct Finding {
 struct Claim {
   std::string id;
   std::string topic;
+  std::string topic_about;  // what a reader must know; on the topic's first claim
   std::string title;
   std::string source;  // authors and year
   std::string arxiv;   // number, or "" where there is none

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "core/text.h"
 #include "lab/frame/claim.h"
 
 namespace fathom::lab {
 namespace {
+
+constexpr std::size_t kColumns = 100;
 
 constexpr const char* kIntroduction =
     R"(# Claims about depth
@@ -17,17 +20,18 @@ answer is a claim with an experiment that runs on a laptop, a criterion that was
 experiment ran, and a verdict:
 
 - **holds**: every part of the criterion is met;
-- **holds in part**: some parts are, and the boundary is known;
-- **fails**: none is;
-- **undecided**: the experiment cannot tell, and the page says what it would cost.
+- **holds in part**: some parts are met, others are not, and the page says where the line runs;
+- **fails**: no part is met;
+- **undecided**: the experiment cannot tell, and the page says what it would take.
 
 *By* says what a verdict rests on: a **proof** (written down on the page, with a computation that
 would have shown it wrong), an **exact computation** (no rounding; it speaks for the sizes it
 covered), or a **measurement** (random draws, with an interval). A failed criterion is a finding,
 not an error.
 
-`fathom lab show CLAIM` prints statement, criterion and verdict; `fathom lab run CLAIM` asks again;
-`fathom lab run all --quick` asks everything in a few minutes on two cores. Each experiment takes
+`fathom lab show CLAIM` prints the statement, the criterion and the verdict; `fathom lab run CLAIM`
+runs the experiment again; `fathom lab run all --quick --out DIR` runs every experiment in a minute
+or two on two cores, and `fathom lab report DIR` makes a page of charts from it. Experiments take
 options for questions of your own (`fathom lab run CLAIM --help`). What is wrong or unclear in the
 papers is collected in [errata.md](errata.md).
 
@@ -49,16 +53,19 @@ std::vector<std::string> topics() {
 std::string claims_page() {
   std::string page = kIntroduction;
   for (const std::string& topic : topics()) {
-    page += fmt::format(
-        "\n## {}\n\n| claim | verdict | by | what was found | source |\n|---|---|---|---|---|\n",
-        topic);
+    page += fmt::format("\n## {}\n\n", topic);
+    std::string table =
+        "| claim | verdict | by | what was found | source |\n|---|---|---|---|---|\n";
     for (const Claim& claim : claims()) {
       if (claim.topic != topic) continue;
+      if (!claim.topic_about.empty())
+        page += join(wrap(claim.topic_about, kColumns), "\n") + "\n\n";
       const std::string number = claim.arxiv.empty() ? "" : fmt::format(", arXiv {}", claim.arxiv);
-      page += fmt::format("| [{}]({})<br>`{}` | **{}** | {} | {} | {}{} |\n", claim.title,
-                          claim.page, claim.id, name_of(claim.finding.verdict), name_of(claim.by),
-                          claim.finding.summary, claim.source, number);
+      table += fmt::format("| [{}]({})<br>`{}` | **{}** | {} | {} | {}{} |\n", claim.title,
+                           claim.page, claim.id, name_of(claim.finding.verdict), name_of(claim.by),
+                           claim.finding.summary, claim.source, number);
     }
+    page += table;
   }
   return page;
 }

@@ -1,4 +1,4 @@
-// docs/claims.md from the table of claims: one line a claim, under its topic.
+// docs/claims.md from the table of claims: one line per claim, under its topic.
 #pragma once
 
 #include <string>

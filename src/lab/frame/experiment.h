@@ -5,7 +5,7 @@
 // plan() refuses, before any work, what has no meaning or would not fit in memory or time. A part
 // is small enough to lose and named by all that decides its result, so that a run stopped at any
 // moment goes on where it was. conclude() sees results only: it would say the same from records.
-// A trained claim plans one part a run: the part's key is the run's id and computing it means to
+// A trained claim plans one part per run: the part's key is the run's id and computing it means to
 // bring the run folder to its record; conclude() then reads records like any other result.
 #pragma once
 
@@ -86,7 +86,7 @@ struct Experiment {
   std::function<Conclusion(const Setup&, const std::vector<Json>&)> conclude;
 };
 
-/// Every experiment, one a claim, in the order of the table of claims.
+/// Every experiment, one per claim, in the order of the table of claims.
 const std::vector<Experiment>& experiments();
 const Experiment& find_experiment(std::string_view claim);
 

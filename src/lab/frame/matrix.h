@@ -38,7 +38,7 @@ void add_to(Matrix<Real>& sum, const Matrix<Real>& term) {
   for (std::size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += term.values[i];
 }
 
-/// Mean over rows: one number a column.
+/// Mean over rows: one number per column.
 template <class Real>
 std::vector<Real> column_means(const Matrix<Real>& x) {
   std::vector<Real> means(x.columns, Real(0));

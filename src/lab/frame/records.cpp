@@ -49,25 +49,25 @@ LabRecords::LabRecords(const fs::path& directory) : directory_(directory) {
     const std::string place = fmt::format("{}:{}", path.string(), i + 1);
     const auto line = nlohmann::ordered_json::parse(file_->lines()[i], nullptr, false);
     if (!line.is_object() || !line.contains("key") || !line["key"].is_string() ||
-        !line.contains("result")) {
+        !line.contains("result") || !line.contains("seconds") || !line["seconds"].is_number()) {
       throw DataError(place + ": not a record of the lab; name another directory");
     }
-    results_[line["key"]] = line["result"];
+    finished_[line["key"]] = {line["result"], line["seconds"].get<double>()};
   }
 }
 
 LabRecords::~LabRecords() = default;
 
-const Json* LabRecords::find(const std::string& key) const {
+const LabRecords::Finished* LabRecords::find(const std::string& key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = results_.find(key);
-  return found == results_.end() ? nullptr : &found->second;
+  const auto found = finished_.find(key);
+  return found == finished_.end() ? nullptr : &found->second;
 }
 
 void LabRecords::add(const std::string& key, const Json& result, double seconds) {
   const std::lock_guard lock(mutex_);
   file_->append(Json{{"key", key}, {"result", result}, {"seconds", seconds}}.dump());
-  results_[key] = result;
+  finished_[key] = {result, seconds};
 }
 
 void LabRecords::finish(const Json& document) {

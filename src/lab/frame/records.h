@@ -1,6 +1,6 @@
 // The directory of a lab run:
 //
-//   parts.jsonl       one line a finished part: its key, its result, its seconds
+//   parts.jsonl       one line per finished part: its key, its result, its seconds
 //   results/ID.json   the verdict on a claim, written when its last part is done; with options of
 //                     one's own results/ID-HASH.json
 //
@@ -30,8 +30,12 @@ class LabRecords {
   explicit LabRecords(const std::filesystem::path& directory);
   ~LabRecords();
 
-  /// The result computed earlier for this key, or null. Any thread may call both.
-  const Json* find(const std::string& key) const;
+  struct Finished {
+    Json result;
+    double seconds = 0;
+  };
+  /// What was computed earlier for this key, or null. Any thread may call both.
+  const Finished* find(const std::string& key) const;
   void add(const std::string& key, const Json& result, double seconds);
   /// Stores the document of a finished claim.
   void finish(const Json& document);
@@ -41,7 +45,7 @@ class LabRecords {
  private:
   std::filesystem::path directory_;
   std::unique_ptr<AppendFile> file_;
-  std::map<std::string, Json> results_;
+  std::map<std::string, Finished> finished_;
   mutable std::mutex mutex_;
 };
 

@@ -58,6 +58,7 @@ Json finite_or_null(double value) {
 Json claim_json(const Claim& claim) {
   Json json{{"id", claim.id},
             {"topic", claim.topic},
+            {"topic_about", claim.topic_about},
             {"title", claim.title},
             {"source", claim.source},
             {"arxiv", claim.arxiv},
@@ -110,6 +111,7 @@ Json result_json(const LabResult& result) {
   json["parts"] = result.parts;
   json["resumed"] = result.resumed;
   json["seconds"] = result.seconds;
+  json["part_seconds"] = result.part_seconds;
   return json;
 }
 

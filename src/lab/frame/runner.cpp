@@ -26,11 +26,12 @@ class PartPool {
     shares_.assign(parts.size(), 0);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       total_ += parts[i].cost;
-      const Json* known = records == nullptr ? nullptr : records->find(parts[i].key);
+      const auto* known = records == nullptr ? nullptr : records->find(parts[i].key);
       if (known == nullptr) {
         waiting_.push_back(i);
       } else {
-        results_[i] = *known;
+        results_[i] = known->result;
+        part_seconds_ += known->seconds;
         shares_[i] = parts[i].cost;
         ++resumed_;
       }
@@ -51,6 +52,7 @@ class PartPool {
   }
 
   std::size_t resumed() const { return resumed_; }
+  double part_seconds() const { return part_seconds_; }
 
  private:
   void work() {
@@ -63,8 +65,10 @@ class PartPool {
         const auto start = Clock::now();
         Json result = parts_[i].compute([&](double share) { tick(i, share); });
         tick(i, 1);
-        if (records_ != nullptr) records_->add(parts_[i].key, result, seconds_since(start));
+        const double seconds = seconds_since(start);
+        if (records_ != nullptr) records_->add(parts_[i].key, result, seconds);
         lock.lock();
+        part_seconds_ += seconds;
         results_[i] = std::move(result);
       } catch (...) {
         if (!lock.owns_lock()) lock.lock();
@@ -92,6 +96,7 @@ class PartPool {
   std::vector<Json> results_;
   std::vector<double> shares_;
   double total_ = 0;
+  double part_seconds_ = 0;
   std::vector<std::size_t> waiting_;  // dearest last
   std::size_t resumed_ = 0;
   std::mutex mutex_;
@@ -111,7 +116,9 @@ LabResult run_claim(const Claim& claim, const Setup& setup, std::size_t threads,
   result.setup = setup;
   result.parts = parts.size();
   result.resumed = pool.resumed();
-  result.conclusion = experiment.conclude(setup, pool.run(std::max<std::size_t>(1, threads)));
+  const std::vector<Json> results = pool.run(std::max<std::size_t>(1, threads));
+  result.part_seconds = pool.part_seconds();
+  result.conclusion = experiment.conclude(setup, results);
   result.judgement = judge(claim, result.conclusion.measures, setup.own);
   result.seconds = seconds_since(start);
   if (records != nullptr) records->finish(result_json(result));

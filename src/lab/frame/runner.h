@@ -26,7 +26,8 @@ struct LabResult {
   Judgement judgement;
   std::size_t parts = 0;
   std::size_t resumed = 0;  // taken from records
-  double seconds = 0;
+  double seconds = 0;       // of this call
+  double part_seconds = 0;  // of all parts added up, those from records included
 };
 
 /// `records` may be null. Results do not depend on `threads`, nor on what was resumed.

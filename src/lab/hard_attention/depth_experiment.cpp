@@ -34,7 +34,8 @@ Dfa dfa_of(const Setup& setup) {
   const std::string expression = setup.text("regex");
   const std::string file = setup.text("dfa");
   if (expression.empty() == file.empty()) {
-    throw ConfigError("name one language: --regex EXPRESSION or --dfa FILE");
+    throw ConfigError(
+        "name one language: --regex EXPRESSION, where () is the empty word, or --dfa FILE");
   }
   if (!file.empty()) {
     if (!setup.text("alphabet").empty()) {
@@ -134,6 +135,21 @@ ExhibitTable depths_by_length(const Json& found) {
   return table;
 }
 
+/// Least depth of STAIR_k by k, a line for each logic.
+ExhibitChart stair_chart(const std::vector<Question>& list, const std::vector<Json>& results) {
+  ExhibitChart chart{"Least depth of STAIR_k", "k", "depth", false, false, {}};
+  for (const Logic logic : {Logic::since, Logic::since_until}) {
+    ChartSeries series{to_string(logic), {}};
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Json& depth = results[i].at("depths").back();
+      if (list[i].logic != logic || depth.is_null()) continue;
+      series.dots.push_back({static_cast<double>(list[i].stair), depth.get<double>()});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
 Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results) {
   const std::vector<Question> list = questions(setup);
   Conclusion conclusion;
@@ -178,23 +194,12 @@ Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results)
   } else {
     conclusion.measures = {{"since", static_cast<double>(wrong_since)},
                            {"since-until", static_cast<double>(wrong_both)}};
-    ExhibitChart chart{"Least depth of STAIR_k", "k", "depth", false, false, {}};
-    for (const Logic logic : {Logic::since, Logic::since_until}) {
-      ChartSeries series{to_string(logic), {}};
-      for (std::size_t i = 0; i < list.size(); ++i) {
-        if (list[i].logic != logic || results[i].at("depths").back().is_null()) continue;
-        series.dots.push_back(
-            {static_cast<double>(list[i].stair), results[i].at("depths").back().get<double>()});
-      }
-      chart.series.push_back(std::move(series));
-    }
-    conclusion.charts.push_back(std::move(chart));
+    conclusion.charts.push_back(stair_chart(list, results));
   }
   conclusion.measures.push_back({"proofs", static_cast<double>(unchecked)});
   conclusion.notes.push_back(
       "a pair that collides proves that the depth below is not enough, at any width; that the "
-      "depth "
-      "given is enough was checked on all words up to the length and on no others");
+      "depth given is enough was checked on all words up to the length and on no others");
   return conclusion;
 }
 
@@ -203,7 +208,8 @@ Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results)
 Experiment hard_attention_experiment() {
   return {"hard-attention",
           {text_option("regex", "", "EXPRESSION",
-                       "A language: letters, ( ) | * + ? {m,n} . [ab] [^ab], () the empty word"),
+                       "A language: letters, ( ) | * + ? {m,n} . [ab] [^ab]; () is the empty word, "
+                       "[] no word at all"),
            text_option("dfa", "", "FILE",
                        "A language: a TOML file with alphabet, start, accept and a table of "
                        "transitions, e.g. q0 = { a = \"q1\", b = \"q0\" }"),

@@ -22,7 +22,7 @@ constexpr std::size_t kMaxStates = 50000;        // of the automaton before it i
 constexpr std::size_t kMaxMembers = 50'000'000;  // of all its sets together
 constexpr std::uint32_t kNoLimit = 0xffffffff;
 
-using LetterSet = std::uint32_t;  // a bit a letter
+using LetterSet = std::uint32_t;  // one bit per letter
 
 struct Node {
   enum class Kind { letters, sequence, either, repeat };
@@ -123,9 +123,9 @@ class Parser {
     auto node = std::make_unique<Node>();
     node->kind = Node::Kind::letters;
     node->letters = negated ? all_letters() & ~set : set;
-    if (node->letters == 0) {
+    if (negated && node->letters == 0) {
       at_ = open;
-      fail("a class without letters");
+      fail("a class that leaves no letter");
     }
     return node;
   }
@@ -276,10 +276,11 @@ class SubsetConstruction {
 
   Dfa run() {
     dfa_.start = state_of(closure({nfa_.start}));
-    for (std::size_t at = 0; at < sets_.size(); ++at) {
+    std::size_t done = 0;
+    while (done < sets_.size()) {  // new sets join at the end
+      const Set& from = *sets_[done++];
       for (std::size_t a = 0; a < dfa_.letters(); ++a) {
-        const std::vector<std::uint32_t> from = *sets_[at];
-        std::vector<std::uint32_t> targets;
+        Set targets;
         for (const std::uint32_t s : from) {
           const auto& state = nfa_.states[s];
           if ((state.letters >> a & 1) != 0) targets.push_back(state.to);

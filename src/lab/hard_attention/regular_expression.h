@@ -4,7 +4,7 @@
 //   .          any letter          [ab]    one of these, [^ab] any other
 //   xy         one after another   x|y     either
 //   x* x+ x?   repeated            x{3}  x{2,}  x{1,4}
-//   ( )        grouping; () is the empty word
+//   ( )        grouping; () is the empty word, [] no word at all
 //
 // A whole word must match. Parser, Thompson's automaton, subset construction, minimal automaton.
 #pragma once

@@ -55,6 +55,8 @@ Conclusion conclude_connectivity(const Setup& setup, const std::vector<Json>& re
   ExhibitTable table{"One cycle or two, by pointer doubling",
                      {"vertices", "layers", "errors", "two layers less", "errors", "of graphs"},
                      {}};
+  ExhibitChart chart{"Layers of pointer doubling",       "vertices", "layers", true, false,
+                     {{"layers that make no error", {}}}};
   double errors = 0;
   std::size_t part = 0;
   conclusion.data["graphs"] = Json::array();
@@ -63,6 +65,9 @@ Conclusion conclude_connectivity(const Setup& setup, const std::vector<Json>& re
     const Json& less = results[part++];
     const std::size_t depth = connectivity_depth(vertices);
     errors += enough.at("errors").get<double>();
+    if (enough.at("errors") == 0) {
+      chart.series[0].dots.push_back({static_cast<double>(vertices), static_cast<double>(depth)});
+    }
     conclusion.data["graphs"].push_back({{"vertices", vertices},
                                          {"layers", depth},
                                          {"errors", enough.at("errors")},
@@ -74,12 +79,12 @@ Conclusion conclude_connectivity(const Setup& setup, const std::vector<Json>& re
   }
   conclusion.measures = {{"enough", errors}, {"needed", {}}};
   conclusion.tables.push_back(std::move(table));
+  conclusion.charts.push_back(std::move(chart));
   conclusion.notes.push_back(
       "that less depth is not enough is conditional: with width m H = O(D^(1-epsilon)) depth must "
-      "be "
-      "Omega(log D) for graphs of diameter D >= n^epsilon, if the one-cycle/two-cycle conjecture "
-      "of "
-      "massively parallel computation holds; the row with fewer layers shows this network only");
+      "be Omega(log D) for graphs of diameter D >= n^epsilon, if the one-cycle/two-cycle "
+      "conjecture of massively parallel computation holds; the row with fewer layers shows this "
+      "network only");
   return conclusion;
 }
 

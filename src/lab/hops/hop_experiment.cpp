@@ -136,6 +136,30 @@ std::vector<Part> plan_hops(const Setup& setup) {
   return parts;
 }
 
+/// What the parts of one k found.
+struct HopCount {
+  std::size_t errors = 0;
+  std::size_t positions = 0;
+  std::size_t engine_errors = 0;
+  std::size_t engine_positions = 0;
+  double short_error = 0;  // share of wrong answers with one layer less
+};
+
+HopCount count_hops(const std::vector<Json>& results, std::size_t hard_parts, std::size_t& part) {
+  HopCount count;
+  for (std::size_t p = 0; p < hard_parts; ++p, ++part) {
+    count.errors += results[part].at("errors").get<std::size_t>();
+    count.positions += results[part].at("positions").get<std::size_t>();
+  }
+  const Json& engine_result = results[part++];
+  count.engine_errors = engine_result.at("errors").get<std::size_t>();
+  count.engine_positions = engine_result.at("positions").get<std::size_t>();
+  const Json& short_result = results[part++];
+  const auto answered = short_result.at("answered").get<double>();
+  count.short_error = answered > 0 ? short_result.at("missed").get<double>() / answered : 1;
+  return count;
+}
+
 Conclusion conclude_hops(const Setup& setup, const std::vector<Json>& results) {
   const HopSizes sizes = sizes_of(setup);
   const std::size_t hard_parts = (sizes.sequences + kSequencesPerPart - 1) / kSequencesPerPart;
@@ -153,36 +177,27 @@ Conclusion conclude_hops(const Setup& setup, const std::vector<Json>& results) {
   std::size_t part = 0;
   conclusion.data["hops"] = Json::array();
   for (const std::size_t hops : hops_of(setup)) {
-    std::size_t errors = 0;
-    std::size_t positions = 0;
-    for (std::size_t p = 0; p < hard_parts; ++p, ++part) {
-      errors += results[part].at("errors").get<std::size_t>();
-      positions += results[part].at("positions").get<std::size_t>();
-    }
-    const Json& engine_result = results[part++];
-    const Json& short_result = results[part++];
-    const auto answered = short_result.at("answered").get<double>();
-    const double short_error =
-        answered > 0 ? short_result.at("missed").get<double>() / answered : 1;
-    hard_errors += static_cast<double>(errors);
-    engine_errors += engine_result.at("errors").get<double>();
+    const HopCount count = count_hops(results, hard_parts, part);
+    hard_errors += static_cast<double>(count.errors);
+    engine_errors += static_cast<double>(count.engine_errors);
     const std::size_t layers = hop_depth(hops);
     const auto claimed =
         static_cast<std::size_t>(std::floor(std::log2(static_cast<double>(hops)))) + 2;
     deeper += layers != claimed ? 1 : 0;
-    least_short = std::min(least_short, short_error);
+    least_short = std::min(least_short, count.short_error);
     conclusion.data["hops"].push_back({{"k", hops},
                                        {"layers", layers},
-                                       {"errors", errors},
-                                       {"positions", positions},
-                                       {"engine_errors", engine_result.at("errors")},
-                                       {"engine_positions", engine_result.at("positions")},
-                                       {"one_layer_less", short_error}});
-    table.rows.push_back({std::to_string(hops), std::to_string(layers), std::to_string(errors),
-                          format_whole(static_cast<std::int64_t>(positions)),
-                          engine_result.at("errors").dump(),
-                          format_whole(engine_result.at("positions").get<std::int64_t>()),
-                          fmt::format("{:.0f} %", 100 * short_error)});
+                                       {"errors", count.errors},
+                                       {"positions", count.positions},
+                                       {"engine_errors", count.engine_errors},
+                                       {"engine_positions", count.engine_positions},
+                                       {"one_layer_less", count.short_error}});
+    table.rows.push_back({std::to_string(hops), std::to_string(layers),
+                          std::to_string(count.errors),
+                          format_whole(static_cast<std::int64_t>(count.positions)),
+                          std::to_string(count.engine_errors),
+                          format_whole(static_cast<std::int64_t>(count.engine_positions)),
+                          fmt::format("{:.0f} %", 100 * count.short_error)});
     depth_series.dots.push_back({static_cast<double>(hops), static_cast<double>(layers)});
   }
   conclusion.data["width"] = 7 + 3 * sizes.alphabet;
@@ -199,9 +214,8 @@ Conclusion conclude_hops(const Setup& setup, const std::vector<Json>& results) {
   }
   conclusion.notes.push_back(fmt::format(
       "width {} whatever k; softmax at inverse temperature {:g} on scores that are whole numbers "
-      "puts "
-      "at most {:.0e} of a row's weight beside the wanted position; one layer less: share of wrong "
-      "answers where the hop exists",
+      "puts at most {:.0e} of a row's weight beside the wanted position; one layer less: share of "
+      "wrong answers where the hop exists",
       7 + 3 * sizes.alphabet, kBeta, static_cast<double>(sizes.length) * std::exp(-kBeta)));
   return conclusion;
 }

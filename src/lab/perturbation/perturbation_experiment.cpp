@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "core/error.h"
 #include "core/units.h"
@@ -190,6 +191,29 @@ std::vector<double> slopes(const Changes& changes, const std::vector<std::size_t
   return by_seed;
 }
 
+/// What the networks of one scheme and depth found; `worst` keeps the largest deviations of all.
+struct Deviations {
+  double omega = 0;
+  double fold = 0;
+};
+
+std::vector<double> changes_of(Scheme scheme, std::span<const Json> results, Deviations& worst) {
+  std::vector<double> changes;
+  for (const Json& result : results) {
+    const Json& found = result.at(criterion_of(scheme));
+    changes.push_back(found.at("change").get<double>());
+    if (found.contains("last_omega")) {
+      const double predicted = found["predicted_omega"].get<double>();
+      const double ratio = found["last_omega"].get<double>() / predicted;
+      worst.omega = std::max(worst.omega, std::fabs(ratio - 1));
+    }
+    if (found.contains("fold_difference")) {
+      worst.fold = std::max(worst.fold, found["fold_difference"].get<double>());
+    }
+  }
+  return changes;
+}
+
 Conclusion conclude_admin(const Setup& setup, const std::vector<Json>& results) {
   const std::vector<std::size_t> depths = depths_of(setup);
   const std::size_t seeds = setup.size("seeds");
@@ -205,8 +229,7 @@ Conclusion conclude_admin(const Setup& setup, const std::vector<Json>& results) 
                      true,
                      true,
                      {}};
-  double omega_error = 0;
-  double fold_difference = 0;
+  Deviations worst;
   conclusion.data["schemes"] = Json::array();
   for (const Scheme scheme : kEnumValues<Scheme>) {
     Changes changes;
@@ -214,19 +237,8 @@ Conclusion conclude_admin(const Setup& setup, const std::vector<Json>& results) 
     std::vector<std::string> row{name_of(scheme)};
     Json entry{{"scheme", name_of(scheme)}, {"changes", Json::array()}};
     for (std::size_t depth = 0; depth < depths.size(); ++depth) {
-      changes.emplace_back();
-      for (std::size_t seed = 0; seed < seeds; ++seed) {
-        const Json& found = results[depth * seeds + seed].at(criterion_of(scheme));
-        changes.back().push_back(found.at("change").get<double>());
-        if (found.contains("last_omega")) {
-          const double predicted = found["predicted_omega"].get<double>();
-          omega_error =
-              std::max(omega_error, std::fabs(found["last_omega"].get<double>() / predicted - 1));
-        }
-        if (found.contains("fold_difference")) {
-          fold_difference = std::max(fold_difference, found["fold_difference"].get<double>());
-        }
-      }
+      const auto of_depth = std::span<const Json>(results).subspan(depth * seeds, seeds);
+      changes.push_back(changes_of(scheme, of_depth, worst));
       const MeanInterval mean = mean_interval(changes.back());
       entry["changes"].push_back({{"sublayers", 2 * depths[depth]},
                                   {"mean", mean.mean},
@@ -248,8 +260,8 @@ Conclusion conclude_admin(const Setup& setup, const std::vector<Json>& results) 
     chart.series.push_back(std::move(series));
   }
   conclusion.data["epsilon"] = kEpsilon;
-  conclusion.measures.push_back({"omega", omega_error});
-  conclusion.measures.push_back({"fold", fold_difference});
+  conclusion.measures.push_back({"omega", worst.omega});
+  conclusion.measures.push_back({"fold", worst.fold});
   conclusion.tables.push_back(std::move(table));
   conclusion.charts.push_back(std::move(chart));
   conclusion.notes.push_back(fmt::format(

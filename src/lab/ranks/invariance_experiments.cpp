@@ -2,6 +2,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -74,6 +75,39 @@ std::vector<Part> plan_invariance(const Setup& setup) {
   return rank_parts(setup, questions);
 }
 
+/// (d + H)^((3^L - 1)/2) for the networks of growing_lengths().
+constexpr double kPrintedBound = 81;
+
+void show_growth(const Setup& setup, std::span<const Json> results, Conclusion& conclusion) {
+  ExhibitTable growth{
+      fmt::format("Causal, interleaved, L = 2, d = 2, H = 1; the printed bound is {}",
+                  kPrintedBound),
+      {"positions", "rank"},
+      {}};
+  ExhibitChart chart{"The causal rank grows with length",
+                     "positions",
+                     "separation rank",
+                     false,
+                     false,
+                     {{"rank, interleaved", {}}, {"printed bound", {}}}};
+  conclusion.data["growth"] = Json::array();
+  std::size_t part = 0;
+  double last = 0;
+  for (const RankQuestion& question : growing_lengths(setup)) {
+    const exact::RankResult found = rank_result(results[part++]);
+    last = static_cast<double>(found.rank);
+    growth.rows.push_back({std::to_string(question.setting.positions), rank_words(found)});
+    const auto positions = static_cast<double>(question.setting.positions);
+    chart.series[0].dots.push_back({positions, last});
+    chart.series[1].dots.push_back({positions, kPrintedBound});
+    conclusion.data["growth"].push_back(
+        {{"positions", question.setting.positions}, {"rank", found.rank}});
+  }
+  conclusion.measures.push_back({"bound", last});
+  conclusion.tables.push_back(std::move(growth));
+  conclusion.charts.push_back(std::move(chart));
+}
+
 Conclusion conclude_invariance(const Setup& setup, const std::vector<Json>& results) {
   Conclusion conclusion;
   ExhibitTable table{"Ranks over all balanced partitions",
@@ -111,20 +145,7 @@ Conclusion conclude_invariance(const Setup& setup, const std::vector<Json>& resu
   if (most_free > 0) conclusion.measures.push_back({"free", static_cast<double>(most_free)});
   if (most_causal > 0) conclusion.measures.push_back({"causal", static_cast<double>(most_causal)});
   conclusion.tables.push_back(std::move(table));
-  if (setup.own) return conclusion;
-  ExhibitTable growth{"Causal, interleaved, L = 2, d = 2, H = 1; the printed bound is 81",
-                      {"positions", "rank"},
-                      {}};
-  double last = 0;
-  for (const RankQuestion& question : growing_lengths(setup)) {
-    const exact::RankResult found = rank_result(results[part++]);
-    last = static_cast<double>(found.rank);
-    growth.rows.push_back({std::to_string(question.setting.positions), rank_words(found)});
-    conclusion.data["growth"].push_back(
-        {{"positions", question.setting.positions}, {"rank", found.rank}});
-  }
-  conclusion.measures.push_back({"bound", last});
-  conclusion.tables.push_back(std::move(growth));
+  if (!setup.own) show_growth(setup, std::span<const Json>(results).subspan(part), conclusion);
   return conclusion;
 }
 
@@ -208,12 +229,14 @@ std::vector<Part> plan_heads(const Setup& setup) {
 Conclusion conclude_heads(const Setup& setup, const std::vector<Json>& results) {
   Conclusion conclusion;
   ExhibitTable table{"Exact rank by number of heads", {"L", "d", "rank (heads)"}, {}};
+  ExhibitChart chart{"More heads, lower rank", "heads", "separation rank", true, true, {}};
   double rises = 0;
   double steps = 0;
   std::size_t part = 0;
   conclusion.data["settings"] = Json::array();
   for (const auto& [layers, width] : head_list(setup)) {
     std::vector<std::string> texts;
+    ChartSeries series{fmt::format("L = {}, d = {}", layers, width), {}};
     Json list = Json::array();
     std::size_t previous = 0;
     for (const std::size_t h : divisors(width)) {
@@ -225,12 +248,15 @@ Conclusion conclude_heads(const Setup& setup, const std::vector<Json>& results) 
       previous = found.rank;
       texts.push_back(fmt::format("{} ({})", rank_words(found), h));
       list.push_back({{"heads", h}, {"rank", found.rank}});
+      series.dots.push_back({static_cast<double>(h), static_cast<double>(found.rank)});
     }
+    chart.series.push_back(std::move(series));
     conclusion.data["settings"].push_back({{"layers", layers}, {"width", width}, {"ranks", list}});
     table.rows.push_back({std::to_string(layers), std::to_string(width), join(texts, ", ")});
   }
   if (steps > 0) conclusion.measures = {{"rises", rises / steps}};
   conclusion.tables.push_back(std::move(table));
+  conclusion.charts.push_back(std::move(chart));
   return conclusion;
 }
 

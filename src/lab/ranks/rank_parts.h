@@ -19,7 +19,7 @@ struct RankQuestion {
   std::size_t max_side = 0;  // no grid larger than this; the rank is then a lower bound
 };
 
-/// One part a question. ConfigError for what has no meaning or cannot fit in memory.
+/// One part per question. ConfigError for what has no meaning or cannot fit in memory.
 std::vector<Part> rank_parts(const Setup& setup, const std::vector<RankQuestion>& questions);
 
 /// The result of a part; DataError for a damaged record.

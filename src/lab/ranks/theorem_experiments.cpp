@@ -47,6 +47,30 @@ std::vector<Part> plan_sizes(const Setup& setup, const std::vector<Size>& list) 
   return rank_parts(setup, questions);
 }
 
+/// Ranks and bounds of one head at the depth with the most widths.
+ExhibitChart bounds_chart(const Json& settings, std::size_t layers) {
+  ExhibitChart chart{fmt::format("Rank and printed bounds, {} and one head",
+                                 layers == 1 ? "one layer" : fmt::format("{} layers", layers)),
+                     "width d",
+                     "separation rank",
+                     false,
+                     true,
+                     {{"printed upper bound", {}}, {"rank", {}}, {"printed lower bound", {}}}};
+  for (const Json& setting : settings) {
+    if (setting["layers"] != layers || setting["heads"] != 1) continue;
+    const auto width = setting["width"].get<double>();
+    const auto add = [&](std::size_t series, const Json& log3) {
+      if (!log3.is_null()) {
+        chart.series[series].dots.push_back({width, std::pow(3.0, log3.get<double>())});
+      }
+    };
+    add(0, setting["log3_upper"]);
+    add(1, setting["log3_rank"]);
+    add(2, setting["log3_lower"]);
+  }
+  return chart;
+}
+
 // log3 of a rank may meet a bound; a rounding error must not break it.
 constexpr double kRounding = 1e-9;
 
@@ -97,6 +121,10 @@ Conclusion conclude_sizes(const Setup& setup, const std::vector<Size>& list, int
         "Theorem {} does not apply here: the regime changes at log3 d layers", theorem));
   }
   conclusion.tables.push_back(std::move(table));
+  if (!setup.own) {
+    const std::size_t layers = theorem == 1 ? 1 : 2;  // the depth with the most widths
+    conclusion.charts.push_back(bounds_chart(conclusion.data["settings"], layers));
+  }
   return conclusion;
 }
 
@@ -134,6 +162,7 @@ std::vector<Size> theorem_two_list(const Setup& setup) {
 // ---- the printed upper bound of Theorem 2 against R_max
 
 constexpr int kUpperVersion = 1;
+constexpr int kChartWidth = 8;  // the least width at which the bounds cross
 
 /// log3 binom(floor(C/2) + D, D): what the blocks of degree k <= C/2 alone would give.
 double log3_half_blocks(std::int64_t layers, std::int64_t width) {
@@ -176,12 +205,23 @@ Conclusion conclude_upper(const Setup&, const std::vector<Json>& results) {
                      {"L", "d", "printed upper bound", "blocks k <= C/2 alone", "R_max",
                       "rows of a deciding grid"},
                      {}};
+  ExhibitChart chart{"Upper bounds at width 8",
+                     "layers",
+                     "log3 of the rank",
+                     false,
+                     false,
+                     {{"printed upper bound", {}}, {"R_max", {}}}};
   conclusion.data["settings"] = Json::array();
   double conflicts = 0;
   for (const Json& found : results) {
     conflicts += found.at("conflict").get<bool>() ? 1 : 0;
     conclusion.data["settings"].push_back(found);
     const double printed = found["log3_printed"].get<double>();
+    if (found["width"] == kChartWidth) {
+      const auto layers = found["layers"].get<double>();
+      chart.series[0].dots.push_back({layers, printed});
+      chart.series[1].dots.push_back({layers, found["log3_rmax"].get<double>()});
+    }
     const auto number = [&](const char* key) {
       return fmt::format("{:.1f}", found[key].get<double>());
     };
@@ -192,6 +232,7 @@ Conclusion conclude_upper(const Setup&, const std::vector<Json>& results) {
   conclusion.data["conflicts"] = conflicts;
   conclusion.measures = {{"rank", {}}};
   conclusion.tables.push_back(std::move(table));
+  if (!chart.series[0].dots.empty()) conclusion.charts.push_back(std::move(chart));
   conclusion.notes.push_back(
       "where R_max lies above the printed bound one of them is not sharp: the network would break "
       "the bound if it filled the blocks of low degree, as it does wherever that could be "

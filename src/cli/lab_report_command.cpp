@@ -1,0 +1,51 @@
+// fathom lab report: the verdicts of a lab directory as one HTML page.
+#include <filesystem>
+
+#include "cli/json_output.h"
+#include "cli/lab_commands.h"
+#include "cli/open_page.h"
+#include "report/lab_document.h"
+#include "report/render_report.h"
+
+namespace fathom {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReportOptions {
+  std::string directory;
+  std::string output;
+  bool open = false;
+  bool json = false;
+};
+
+void run_report(Session& session, const ReportOptions& options) {
+  const fs::path page = options.output.empty() ? fs::path(options.directory) / "report.html"
+                                               : fs::path(options.output);
+  report::write_lab(page, report::make_lab_document(options.directory));
+  print_page(session, "lab_report", page, options.json);
+  if (options.open) open_page(session, page);
+}
+
+}  // namespace
+
+void add_lab_report(CommandTree& tree, Command& lab_command) {
+  auto options = std::make_shared<ReportOptions>();
+  Command& command = tree.add(
+      lab_command, "report",
+      {"Write the verdicts of a run as one HTML file",
+       "Every claim with its criteria, numbers, charts and verdict, beside what this project "
+       "found. The file holds everything and opens without a network; it may be written while "
+       "claims are still missing. It prints the path it wrote.",
+       {{"lab report my-lab", "writes my-lab/report.html"},
+        {"lab report my-lab -o claims.html --open", "and shows it in the browser"}}},
+      [options](Session& session) { run_report(session, *options); });
+  command.add_option("DIR", options->directory, "A directory of 'fathom lab run --out'")
+      ->required();
+  command.add_option("-o,--output", options->output, "The file to write (default DIR/report.html)")
+      ->type_name("FILE");
+  command.add_flag("--open", options->open, "Open it in the browser");
+  command.add_flag("--json", options->json, "Print JSON");
+}
+
+}  // namespace fathom

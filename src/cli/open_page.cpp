@@ -1,0 +1,34 @@
+#include "cli/open_page.h"
+
+#include <spawn.h>
+
+#include "cli/json_output.h"
+
+extern char** environ;
+
+namespace fathom {
+
+namespace fs = std::filesystem;
+
+void print_page(Session& session, const std::string& kind, const fs::path& page, bool json) {
+  if (!json) {
+    session.out << page.string() << "\n";
+    return;
+  }
+  Json result = json_document(kind);
+  result["path"] = page.string();
+  result["bytes"] = fs::file_size(page);
+  print_json(session, result);
+}
+
+void open_page(Session& session, const fs::path& page) {
+  std::string program = "xdg-open";
+  std::string file = fs::absolute(page).string();
+  char* arguments[] = {program.data(), file.data(), nullptr};
+  pid_t child = 0;
+  if (posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) != 0) {
+    session.err << "fathom: no xdg-open here; open the file yourself\n";
+  }
+}
+
+}  // namespace fathom
