@@ -168,6 +168,9 @@ StudyLaw::StudyLaw(StudyLawData data) : data_(std::move(data)) {
   info_.source = fmt::format("{} ({} runs)", data_.source, data_.runs);
   info_.claim = describe_claim(data_);
   info_.parameters = data_.params;
+  info_.layers = data_.layers;
+  info_.tokens =
+      Interval{data_.token_rule.at(data_.params.low), data_.token_rule.at(data_.params.high)};
   info_.interval_meaning = data_.joint ? "95 % of the bootstrap" : "two standard errors of a and b";
 }
 
