@@ -65,6 +65,11 @@ Json verdict_json(const Plan& plan) {
 void print_plan_json(Session& session, const Plan& plan) {
   Json document = json_document("plan");
   document["law"] = plan.law.name;
+  document["refused_law"] = nullptr;
+  if (plan.refused) {
+    document["refused_law"] = {{"name", plan.refused->info.name},
+                               {"reasons", plan.refused->reasons}};
+  }
   document["objective"] = to_string(plan.request.objective);
   document["budget"] = {{"parameters", whole_number(plan.budget.parameters())},
                         {"flops", number_or_null(plan.request.flops)},

@@ -72,10 +72,14 @@ std::string interval_text(const std::optional<Interval>& interval) {
                      format_significant(interval->high, 2));
 }
 
-/// Whole depths inside the band.
-std::string band_text(const std::optional<Interval>& band) {
-  if (!band) return "";
-  const WholeDepths depths = whole_depths(*band);
+/// Whole depths inside a law's band, where it has data no farther than what it trained.
+std::string band_text(const LawRow& row) {
+  if (!row.band) return "";
+  Interval band = *row.band;
+  if (row.evidence == Evidence::fitted) {
+    band = {std::max(band.low, row.info.layers.low), std::min(band.high, row.info.layers.high)};
+  }
+  const WholeDepths depths = whole_depths(band);
   return fmt::format("{}–{}", depths.low, depths.high);
 }
 
@@ -91,18 +95,17 @@ void print_laws(Session& session, const Plan& plan) {
                {"vote", Align::right},
                {"status"}});
   for (const LawRow& row : plan.laws) {
-    table.add_row({row.info.title, fmt::format("{:.1f}", row.optimum.layers),
-                   fmt::format("{:.0f}", row.optimum.width),
-                   fmt::format("{:.0f}", row.optimum.width / row.optimum.layers),
-                   interval_text(row.optimum.layers_interval), band_text(row.band),
-                   format_percent(row.penalty),
-                   row.vote > 0 ? fmt::format("{:.0f} %", 100 * row.vote) : "",
-                   to_string(row.evidence)});
+    table.add_row(
+        {row.info.title, fmt::format("{:.1f}", row.optimum.layers),
+         fmt::format("{:.0f}", row.optimum.width),
+         fmt::format("{:.0f}", row.optimum.width / row.optimum.layers),
+         interval_text(row.optimum.layers_interval), band_text(row), format_percent(row.penalty),
+         row.vote > 0 ? fmt::format("{:.0f} %", 100 * row.vote) : "", to_string(row.evidence)});
   }
   session.out << table.render(session.terminal);
-  session.out << session.terminal.plain(fmt::format(
-      "  loss: of that depth under {}; vote: docs/counting.md.\n",
-      plan.law.name == laws::Consensus::kName ? "the laws together" : plan.loss_law.title));
+  session.out << session.terminal.plain(
+      fmt::format("  loss: of that depth under {}; vote: docs/counting.md.\n",
+                  plan.law.name == laws::Consensus::kName ? "the consensus" : plan.loss_law.title));
 }
 
 /// What a row of the table of depths is: the pick, another objective's choice, an edge.
@@ -199,6 +202,14 @@ void print_verdict(Session& session, const Plan& plan, std::size_t width) {
       fmt::format("{}  {} ({}), {} tokens\n\n", terminal.accent("fathom plan"), budget,
                   plan.budget.counts_embeddings() ? "with embeddings" : "without embeddings",
                   format_count(plan.tokens)));
+  if (plan.refused) {
+    const std::string why = fmt::format("Not planned with {}: {}. The published laws plan instead.",
+                                        plan.refused->info.name, join(plan.refused->reasons, "; "));
+    for (const std::string& line : wrap(why, width - 2)) {
+      session.out << "  " << terminal.plain(terminal.warning(line)) << "\n";
+    }
+    session.out << "\n";
+  }
   const auto& sentences = plan.verdict.sentences;
   session.out << "  " << terminal.plain(terminal.bold(sentences.front())) << "\n";
   const std::vector<std::string> rest(sentences.begin() + 1, sentences.end());
@@ -222,11 +233,7 @@ void print_evidence(Session& session, const Plan& plan, std::size_t width) {
     if (!row.info.fitted) continue;
     std::string text = fmt::format("{}: {:.0f} layers", row.info.title, row.optimum.layers);
     if (row.band && row.evidence == Evidence::fitted) {
-      // No farther than what was trained.
-      const WholeDepths own = whole_depths({std::max(row.band->low, row.info.layers.low),
-                                            std::min(row.band->high, row.info.layers.high)});
-      text += fmt::format(", {} to {} within {:.2g} %", own.low, own.high,
-                          100 * plan.request.tolerance);
+      text += fmt::format(", {} within {:.2g} %", band_text(row), 100 * plan.request.tolerance);
     } else if (row.optimum.layers_interval) {
       text += fmt::format(", {:.0f} to {:.0f}", row.optimum.layers_interval->low,
                           row.optimum.layers_interval->high);

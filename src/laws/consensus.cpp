@@ -70,7 +70,7 @@ Consensus::Consensus(const std::vector<LawPointer>& voters, LawPointer donor, co
     if (own.tokens) widen(*info_.tokens, *own.tokens);
   }
   info_.name = kName;
-  info_.title = "The laws together";
+  info_.title = "Consensus of the laws";
   info_.source = "docs/counting.md";
   info_.claim = "least expected loss over the laws, weighted by how well each knows this place";
   info_.interval_meaning = "spread of the laws, weighted by their votes";
@@ -109,6 +109,11 @@ Optimum Consensus::optimum(const Budget& budget) const {
   const double factor = std::exp(std::sqrt(variance));
   return {std::max(kMinLayers, layers), budget.width_at(std::max(kMinLayers, layers)),
           Interval{layers / factor, layers * factor}};
+}
+
+std::vector<std::string> Consensus::objections(const Budget& budget, double tokens) const {
+  if (votes_.size() > 1) return {};
+  return votes_.front().law->objections(budget, tokens);
 }
 
 Evidence Consensus::evidence(const Place& place) const {

@@ -50,6 +50,8 @@ class Consensus : public Law {
   Optimum optimum(const Budget& budget) const override;
   std::optional<double> loss(double layers, double width, double parameters,
                              double tokens) const override;
+  /// Those of a single voter.
+  std::vector<std::string> objections(const Budget& budget, double tokens) const override;
   /// Fitted where at least one voter is inside its data.
   Evidence evidence(const Place& place) const override;
   /// Fitted where at least one voter with a loss of its own is.

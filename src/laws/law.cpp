@@ -40,6 +40,10 @@ Optimum Law::optimum_after(const Budget& budget, double) const {
   return optimum(budget);
 }
 
+std::vector<std::string> Law::objections(const Budget&, double) const {
+  return {};
+}
+
 std::optional<double> Law::loss(double, double, double, double) const {
   return std::nullopt;
 }

@@ -75,6 +75,10 @@ class Law {
 
   bool has_loss() const { return loss(12, 768, 1e8, 1e10).has_value(); }
 
+  /// Why nobody should plan this budget with it, each a clause about "it"; empty for laws that know
+  /// enough.
+  virtual std::vector<std::string> objections(const Budget& budget, double tokens) const;
+
   /// The mark of what the law says about this place.
   virtual Evidence evidence(const Place& place) const;
   /// The mark of a loss or penalty of its; differs for laws that borrow one.

@@ -109,10 +109,10 @@ void check(const PlanRequest& request) {
 }
 
 /// The published laws, with the user's own law first if there is one.
-std::vector<LawRow> side_by_side(const laws::LawPointer& chosen, const laws::LossSurface& surface,
-                                 double tolerance) {
+std::vector<LawRow> side_by_side(const laws::LawPointer& asked, const laws::LawPointer& chosen,
+                                 const laws::LossSurface& surface, double tolerance) {
   std::vector<laws::LawPointer> laws = laws::published_laws();
-  if (chosen->info().name.starts_with("study:")) laws.insert(laws.begin(), chosen);
+  if (asked->info().name.starts_with("study:")) laws.insert(laws.begin(), asked);
   const auto* consensus = dynamic_cast<const laws::Consensus*>(chosen.get());
   std::vector<LawRow> rows;
   for (const laws::LawPointer& law : laws) {
@@ -176,6 +176,21 @@ void place_in_regime(Plan& plan) {
                                                 : DepthRegime::transition;
 }
 
+/// What a plan stands on: the budget in parameters, its tokens, and the law bound to them.
+struct Ground {
+  laws::Budget budget;
+  double tokens;
+  laws::LawPointer law;
+};
+
+Ground find_ground(const PlanRequest& request, const LawChoice& choice) {
+  const double size =
+      request.parameters ? *request.parameters : parameters_for_flops(request, choice);
+  const laws::Budget budget = make_budget(size, request);
+  const double tokens = tokens_for(request, size);
+  return {budget, tokens, choice.bind(budget, tokens)};
+}
+
 }  // namespace
 
 WholeDepths whole_depths(const Interval& band) {
@@ -189,12 +204,15 @@ Plan make_plan(const PlanRequest& original) {
   if (request.base.vocab == 0) request.base.vocab = kDefaultVocab;
   if (request.base.context == 0) request.base.context = kDefaultContext;
 
-  const LawChoice choice = choose_laws(request);
-  const double size =
-      request.parameters ? *request.parameters : parameters_for_flops(request, choice);
-  const laws::Budget budget = make_budget(size, request);
-  const double tokens = tokens_for(request, size);
-  const laws::LawPointer law = choice.bind(budget, tokens);
+  std::optional<RefusedLaw> refused;
+  Ground ground = find_ground(request, choose_laws(request));
+  const laws::LawPointer asked = ground.law;
+  if (auto reasons = ground.law->objections(ground.budget, ground.tokens); !reasons.empty()) {
+    refused = RefusedLaw{ground.law->info(), std::move(reasons)};
+    request.law = laws::Consensus::kName;
+    ground = find_ground(request, choose_laws(request));
+  }
+  const auto& [budget, tokens, law] = ground;
 
   Plan plan{.request = request,
             .budget = budget,
@@ -221,12 +239,13 @@ Plan make_plan(const PlanRequest& original) {
             .neighbours = {},
             .statements = {},
             .warnings = {},
+            .refused = refused,
             .hardware = find_hardware(request.hardware)};
   plan.unrounded = law->optimum_after(budget, tokens);
   const laws::LossSurface surface(*law, budget, tokens);
   plan.best_layers = surface.best_layers();
   plan.band = surface.band(request.tolerance);
-  plan.laws = side_by_side(law, surface, request.tolerance);
+  plan.laws = side_by_side(asked, law, surface, request.tolerance);
 
   plan.lattice = price_lattice(plan, {surface, plan.hardware, request.step_tokens});
   plan.objectives = choose_objectives(plan);

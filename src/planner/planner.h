@@ -107,6 +107,12 @@ struct Verdict {
   std::vector<std::string> sentences;       // the first is the answer itself
 };
 
+/// A law that was asked for and is not planned with.
+struct RefusedLaw {
+  laws::LawInfo info;
+  std::vector<std::string> reasons;
+};
+
 struct Plan {
   PlanRequest request;
   laws::Budget budget;
@@ -133,6 +139,7 @@ struct Plan {
   std::vector<const CatalogueEntry*> neighbours;
   std::vector<Statement> statements;
   std::vector<std::string> warnings;
+  std::optional<RefusedLaw> refused;  // the consensus plans in its place
   Hardware hardware;
 };
 
