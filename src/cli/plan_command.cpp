@@ -19,12 +19,12 @@ using namespace planner;
 /// Values as typed; make_request turns them into a PlanRequest.
 struct Options {
   std::string size, flops, tokens, tolerance, vocab, context, step_tokens;
-  std::string law = laws::LevineLaw::kName, objective = name_of(Objective::loss);
+  std::string law = laws::Consensus::kName, objective = name_of(Objective::loss);
   std::string hardware = kDefaultHardware, style, emit, output;
   double levine_correlation = 0, ffn_ratio = 0;
   std::int64_t max_depth = 0, width_multiple = 0, head_size = 0, kv_group = 1;
   std::int64_t tensor_parallel = 1, pipeline_parallel = 1;
-  bool total = false, untied = false, json = false;
+  bool total = false, untied = false, json = false, long_view = false;
 };
 
 void require_not_negative(double value, const char* name) {
@@ -51,9 +51,13 @@ PlanRequest make_request(const Options& options) {
   request.base.gated = !options.emit.empty() && options.style.empty()
                            ? wants_gated(parse_enum<ConfigFormat>(options.emit, "--emit"))
                            : options.style != "gpt2";
+  // nanoGPT has no option for the feed-forward.
+  if (options.emit == name_of(ConfigFormat::nanogpt) && options.ffn_ratio == 0) {
+    request.base.ffn_ratio = 4;
+  }
   request.base.tied = !options.untied;
   request.base.kv_group = options.kv_group;
-  request.base.ffn_ratio = options.ffn_ratio;
+  if (options.ffn_ratio != 0) request.base.ffn_ratio = options.ffn_ratio;
   if (!options.vocab.empty()) request.base.vocab = parse_whole(options.vocab, "--vocab");
   if (!options.context.empty()) request.base.context = parse_whole(options.context, "--context");
   request.rules = {options.width_multiple, options.head_size, options.max_depth,
@@ -79,11 +83,12 @@ void run(Session& session, const Options& options) {
     return;
   }
   if (!options.output.empty()) throw ConfigError("--output goes with --emit");
-  options.json ? print_plan_json(session, plan) : print_plan_text(session, plan);
+  if (options.json) return print_plan_json(session, plan);
+  options.long_view ? print_plan_text(session, plan) : print_plan_verdict(session, plan);
 }
 
 std::vector<std::string> law_names() {
-  std::vector<std::string> names;
+  std::vector<std::string> names{laws::Consensus::kName};
   for (const laws::LawPointer& law : laws::published_laws()) names.push_back(law->info().name);
   return names;
 }
@@ -104,7 +109,8 @@ void add_law_options(CommandTree& tree, Command& command, Options& o) {
   command
       .add_option("--law", o.law,
                   "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
-                      ", aspect:R, or study:PATH (a law file)")
+                      ", aspect:R, or study:PATH (a law file); default consensus, all measured "
+                      "laws, each weighted by how near its data are")
       ->type_name("LAW");
   tree.restrict(
       command.add_option("--objective", o.objective, "What to optimise")->type_name("GOAL"),
@@ -183,9 +189,11 @@ void add_plan_command(CommandTree& tree) {
   Command& command = tree.add(
       tree.root(), "plan",
       {"A shape for a budget: layers, width, heads, and the evidence",
-       "Recommends a shape for a number of parameters or FLOPs. Shows the band of depths that are "
-       "equally good and the cost of leaving it, all published laws side by side, and published "
-       "neighbours. Every statement is marked proved, fitted, extrapolated or convention.",
+       "Recommends a shape for a number of parameters or FLOPs, says which depths are as good and "
+       "what leaving them costs. The pick has the least expected loss among shapes that divide "
+       "over real nodes: the laws' losses, averaged by votes that fall with the distance from "
+       "each law's data. Every statement is marked: exact (counted), proved, fitted (inside the "
+       "data in size, tokens and depth), extrapolated, modelled or convention.",
        {{"plan 1.3B", "the shape for 1.3 billion parameters"},
         {"plan 350M --objective decode-latency --hardware rtx4090",
          "the fastest to decode among equally good shapes"},
@@ -202,6 +210,7 @@ void add_plan_command(CommandTree& tree) {
                     ->type_name("FORMAT"),
                 list_names<ConfigFormat>());
   command.add_option("-o,--output", options->output, "Write the config there")->type_name("FILE");
+  command.add_flag("--long", options->long_view, "All laws, a picture and published neighbours");
   command.add_flag("--json", options->json, "Print JSON");
 }
 

@@ -16,6 +16,7 @@ Json candidate_json(const Candidate& candidate) {
   json["params"] = whole_number(candidate.parameters);
   json["loss_penalty"] = candidate.penalty;
   json["step_seconds"] = candidate.step_seconds;
+  json["train_seconds"] = candidate.train_seconds;
   json["decode_seconds_per_token"] = candidate.decode_seconds;
   json["tokens_to_equal_loss"] = number_or_null(candidate.tokens_to_equal_loss);
   json["seconds_to_equal_loss"] = number_or_null(candidate.seconds_to_equal_loss);
@@ -33,7 +34,30 @@ Json law_json(const LawRow& row) {
           {"interval_meaning", row.info.interval_meaning},
           {"band", interval_json(row.band)},
           {"loss_penalty", row.penalty},
+          {"vote", row.vote},
+          {"outside", row.outside},
           {"evidence", to_string(row.evidence)}};
+}
+
+Json verdict_json(const Plan& plan) {
+  const Verdict& verdict = plan.verdict;
+  const auto edge = [](const std::optional<Candidate>& candidate) {
+    return candidate ? candidate_json(*candidate) : Json(nullptr);
+  };
+  const Json practice =
+      verdict.practice ? Json{verdict.practice->low, verdict.practice->high} : Json(nullptr);
+  return {{"text", verdict.sentences},
+          {"evidence", to_string(verdict.evidence)},
+          {"reason", verdict.reason},
+          {"equals", {verdict.equals.low, verdict.equals.high}},
+          {"equals_clipped", {verdict.clipped_low, verdict.clipped_high}},
+          {"equals_evidence", to_string(verdict.equals_evidence)},
+          {"wider", edge(verdict.wider)},
+          {"deeper", edge(verdict.deeper)},
+          {"laws_disagree", verdict.laws_disagree},
+          {"laws_range", {verdict.laws_range.low, verdict.laws_range.high}},
+          {"practice_layers", practice},
+          {"leaves_practice", verdict.leaves_practice}};
 }
 
 }  // namespace
@@ -41,6 +65,11 @@ Json law_json(const LawRow& row) {
 void print_plan_json(Session& session, const Plan& plan) {
   Json document = json_document("plan");
   document["law"] = plan.law.name;
+  document["refused_law"] = nullptr;
+  if (plan.refused) {
+    document["refused_law"] = {{"name", plan.refused->info.name},
+                               {"reasons", plan.refused->reasons}};
+  }
   document["objective"] = to_string(plan.request.objective);
   document["budget"] = {{"parameters", whole_number(plan.budget.parameters())},
                         {"flops", number_or_null(plan.request.flops)},
@@ -54,7 +83,8 @@ void print_plan_json(Session& session, const Plan& plan) {
                            {"width", plan.unrounded.width},
                            {"layers_interval", interval_json(plan.unrounded.layers_interval)},
                            {"evidence", to_string(plan.law_evidence)}};
-  document["regime"] = to_string(plan.regime);
+  document["verdict"] = verdict_json(plan);
+  document["regime"] = plan.regime ? Json(to_string(*plan.regime)) : Json(nullptr);
   document["transition_layers"] = plan.transition_layers;
   document["transition_width"] = plan.transition_width;
   document["theory_threshold_layers"] = plan.theory_threshold;

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/plan_report.h"
 #include "core/counts.h"
+#include "core/text.h"
 #include "core/units.h"
+#include "shape/find_shape.h"
 #include "terminal/chart.h"
 #include "terminal/table.h"
 
@@ -14,44 +17,30 @@ namespace {
 using namespace planner;
 using laws::Evidence;
 
-void print_head(Session& session, const Plan& plan) {
-  const Terminal& terminal = session.terminal;
-  const Shape& shape = plan.recommendation.shape;
-  const std::string budget =
-      plan.request.flops ? fmt::format("{:.3g} FLOPs: {} parameters", *plan.request.flops,
-                                       format_count(plan.budget.parameters()))
-                         : fmt::format("{} parameters", format_count(plan.budget.parameters()));
-  session.out << terminal.plain(fmt::format(
-      "{}  {} ({}), {} tokens{}\n\n", terminal.accent("fathom plan"), budget,
-      plan.budget.description(), format_count(plan.tokens),
+/// A mark, then text wrapped beside it.
+void print_marked(Session& session, const std::string& mark, const std::string& text,
+                  std::size_t width) {
+  std::string lead = mark;
+  for (const std::string& line : wrap(text, width - 17)) {
+    session.out << "  " << pad(lead, 14, Align::left) << " " << session.terminal.plain(line)
+                << "\n";
+    lead.clear();
+  }
+}
 
-      plan.request.tokens ? "" : fmt::format(" at {:g} per parameter", kTokensPerParameter)));
-  session.out << terminal.plain(fmt::format(
-      "  {}   {} heads of {}, ffn {}{}{}\n",
-      terminal.bold(fmt::format("{} layers × {} wide", shape.layers, shape.width)), shape.heads,
-      shape.head_size, shape.ffn, shape.gated() ? " gated" : "",
-      shape.kv_heads == shape.heads ? "" : fmt::format(", {} kv heads", shape.kv_heads)));
-  session.out << terminal.plain(fmt::format(
-      "  {} parameters in the blocks, {} with embeddings (vocabulary {}, {}); {:.3g} training "
-      "FLOPs\n\n",
-      format_whole(plan.parameters.non_embedding()), format_whole(plan.parameters.total()),
-      format_whole(shape.vocab), shape.tied ? "tied" : "untied", plan.train_flops));
+void print_marked(Session& session, Evidence evidence, const std::string& text, std::size_t width) {
+  print_marked(session, session.terminal.dim(to_string(evidence)), text, width);
 }
 
 void print_statements(Session& session, const Plan& plan) {
-  const Terminal& terminal = session.terminal;
-  const auto print_wrapped = [&](const std::string& mark, const std::string& text) {
-    std::string lead = mark;
-    for (const std::string& line : wrap(text, terminal.width - 17)) {
-      session.out << "  " << pad(lead, 14, Align::left) << " " << terminal.plain(line) << "\n";
-      lead.clear();
-    }
-  };
   for (const Statement& statement : plan.statements) {
-    print_wrapped(terminal.dim(to_string(statement.evidence)), statement.text);
+    print_marked(session, statement.evidence, statement.text, session.terminal.width);
   }
+}
+
+void print_warnings(Session& session, const Plan& plan, std::size_t width) {
   for (const std::string& warning : plan.warnings) {
-    print_wrapped(terminal.warning("warning"), warning);
+    print_marked(session, session.terminal.warning("note"), warning, width);
   }
 }
 
@@ -83,10 +72,14 @@ std::string interval_text(const std::optional<Interval>& interval) {
                      format_significant(interval->high, 2));
 }
 
-/// Whole depths inside the band.
-std::string band_text(const std::optional<Interval>& band) {
-  if (!band) return "";
-  const WholeDepths depths = whole_depths(*band);
+/// Whole depths inside a law's band, where it has data no farther than what it trained.
+std::string band_text(const LawRow& row) {
+  if (!row.band) return "";
+  Interval band = *row.band;
+  if (row.evidence == Evidence::fitted) {
+    band = {std::max(band.low, row.info.layers.low), std::min(band.high, row.info.layers.high)};
+  }
+  const WholeDepths depths = whole_depths(band);
   return fmt::format("{}–{}", depths.low, depths.high);
 }
 
@@ -98,40 +91,88 @@ void print_laws(Session& session, const Plan& plan) {
                {"d/L", Align::right},
                {"uncertainty", Align::right},
                {"own band", Align::right},
-               {"penalty", Align::right},
+               {"loss", Align::right},
+               {"vote", Align::right},
                {"status"}});
   for (const LawRow& row : plan.laws) {
-    table.add_row({row.info.title, fmt::format("{:.1f}", row.optimum.layers),
-                   fmt::format("{:.0f}", row.optimum.width),
-                   fmt::format("{:.0f}", row.optimum.width / row.optimum.layers),
-                   interval_text(row.optimum.layers_interval), band_text(row.band),
-                   format_percent(row.penalty), to_string(row.evidence)});
+    table.add_row(
+        {row.info.title, fmt::format("{:.1f}", row.optimum.layers),
+         fmt::format("{:.0f}", row.optimum.width),
+         fmt::format("{:.0f}", row.optimum.width / row.optimum.layers),
+         interval_text(row.optimum.layers_interval), band_text(row), format_percent(row.penalty),
+         row.vote > 0 ? fmt::format("{:.0f} %", 100 * row.vote) : "", to_string(row.evidence)});
   }
   session.out << table.render(session.terminal);
   session.out << session.terminal.plain(
-      fmt::format("  penalty: loss of that depth under {}.\n", plan.loss_law.title));
+      fmt::format("  loss: of that depth under {}; vote: docs/counting.md.\n",
+                  plan.law.name == laws::Consensus::kName ? "the consensus" : plan.loss_law.title));
 }
 
-void print_objectives(Session& session, const Plan& plan) {
-  session.out << fmt::format("\n  By objective on {} (times modelled, one device)\n",
-                             plan.hardware.title);
-  Table table({{"objective"},
-               {"shape", Align::right},
-               {"loss", Align::right},
-               {"tokens/s", Align::right},
-               {"to equal loss", Align::right},
-               {"decode/token", Align::right},
-               {"chosen as"}});
+/// What a row of the table of depths is: the pick, another objective's choice, an edge.
+std::string role_of(const Plan& plan, const Candidate& candidate) {
+  std::vector<std::string> roles;
+  const std::int64_t layers = candidate.shape.layers;
   for (const ObjectiveRow& row : plan.objectives) {
-    const Candidate& c = row.candidate;
-    const bool chosen = row.objective == plan.request.objective;
-    table.add_row(
-        {(chosen ? "▲ " : "  ") + to_string(row.objective), depth_by_width(c.shape),
-         format_percent(c.penalty), format_count(c.tokens_per_second),
-         std::isfinite(c.seconds_to_equal_loss) ? format_seconds(c.seconds_to_equal_loss) : "never",
-         format_seconds(c.decode_seconds), row.rule});
+    if (row.candidate.shape.layers != layers) continue;
+    roles.push_back((row.objective == plan.request.objective ? "▲ " : "") +
+                    to_string(row.objective));
   }
-  session.out << table.render(session.terminal);
+  if (roles.empty() && layers < plan.recommendation.shape.layers) return "wider";
+  if (roles.empty()) return "deeper";
+  return join(roles, ", ");
+}
+
+/// Depths worth a row: both edges of the band, every objective's choice, and one halfway to each
+/// edge.
+std::vector<const Candidate*> telling_depths(const Plan& plan) {
+  std::vector<std::int64_t> wanted;
+  for (const ObjectiveRow& row : plan.objectives) wanted.push_back(row.candidate.shape.layers);
+  const double pick = as_double(plan.recommendation.shape.layers);
+  for (const auto& edge : {plan.verdict.wider, plan.verdict.deeper}) {
+    if (!edge) continue;
+    wanted.push_back(edge->shape.layers);
+    if (wanted.size() > 5) continue;
+    const double middle = std::sqrt(as_double(edge->shape.layers) * pick);
+    const auto nearest = std::min_element(
+        plan.lattice.begin(), plan.lattice.end(), [&](const Candidate& a, const Candidate& b) {
+          const auto off = [&](const Candidate& c) {
+            return std::fabs(std::log(as_double(c.shape.layers) / middle));
+          };
+          return off(a) < off(b);
+        });
+    wanted.push_back(nearest->shape.layers);
+  }
+  std::vector<const Candidate*> rows;
+  for (const Candidate& candidate : plan.lattice) {
+    if (std::find(wanted.begin(), wanted.end(), candidate.shape.layers) != wanted.end()) {
+      rows.push_back(&candidate);
+    }
+  }
+  return rows;
+}
+
+std::string gpu_hours(double seconds) {
+  return format_count(seconds / 3600, 3) + " h";
+}
+
+void print_depths(Session& session, const Plan& plan) {
+  Table table({{"shape", Align::right},
+               {"heads", Align::right},
+               {"loss", Align::right},
+               {"train", Align::right},
+               {"GPU time", Align::right},
+               {"decode/token", Align::right},
+               {"chosen by"}});
+  for (const Candidate* c : telling_depths(plan)) {
+    table.add_row({depth_by_width(c->shape), fmt::format("{}", c->shape.heads),
+                   format_percent(c->penalty), format_seconds(c->train_seconds),
+                   gpu_hours(c->train_seconds), format_seconds(c->decode_seconds),
+                   role_of(plan, *c)});
+  }
+  session.out << "\n" << table.render(session.terminal);
+  session.out << session.terminal.plain(
+      fmt::format("  loss over the best: {}; times: modelled, one {}\n",
+                  to_string(plan.loss_law_evidence), plan.hardware.title));
 }
 
 void print_neighbours(Session& session, const Plan& plan) {
@@ -151,18 +192,93 @@ void print_neighbours(Session& session, const Plan& plan) {
   session.out << table.render(session.terminal);
 }
 
+void print_verdict(Session& session, const Plan& plan, std::size_t width) {
+  const Terminal& terminal = session.terminal;
+  const std::string budget =
+      plan.request.flops ? fmt::format("{:.3g} FLOPs: {} parameters", *plan.request.flops,
+                                       format_count(plan.budget.parameters()))
+                         : fmt::format("{} parameters", format_count(plan.budget.parameters()));
+  session.out << terminal.plain(
+      fmt::format("{}  {} ({}), {} tokens\n\n", terminal.accent("fathom plan"), budget,
+                  plan.budget.counts_embeddings() ? "with embeddings" : "without embeddings",
+                  format_count(plan.tokens)));
+  if (plan.refused) {
+    const std::string why = fmt::format("Not planned with {}: {}. The published laws plan instead.",
+                                        plan.refused->info.name, join(plan.refused->reasons, "; "));
+    for (const std::string& line : wrap(why, width - 2)) {
+      session.out << "  " << terminal.plain(terminal.warning(line)) << "\n";
+    }
+    session.out << "\n";
+  }
+  const auto& sentences = plan.verdict.sentences;
+  session.out << "  " << terminal.plain(terminal.bold(sentences.front())) << "\n";
+  const std::vector<std::string> rest(sentences.begin() + 1, sentences.end());
+  for (const std::string& line : wrap(join(rest, " "), width - 2)) {
+    session.out << "  " << terminal.plain(line) << "\n";
+  }
+  session.out << "\n";
+}
+
+/// What stands behind the pick: counts, the laws that have data here and those that do not, habit.
+void print_evidence(Session& session, const Plan& plan, std::size_t width) {
+  print_marked(session, Evidence::exact,
+               fmt::format("{} parameters in the blocks, {} with embeddings (vocabulary {}, {}); "
+                           "{:.3g} training FLOPs",
+                           format_whole(plan.parameters.non_embedding()),
+                           format_whole(plan.parameters.total()),
+                           format_whole(plan.recommendation.shape.vocab),
+                           plan.recommendation.shape.tied ? "tied" : "untied", plan.train_flops),
+               width);
+  for (const LawRow& row : plan.laws) {
+    if (!row.info.fitted) continue;
+    std::string text = fmt::format("{}: {:.0f} layers", row.info.title, row.optimum.layers);
+    if (row.band && row.evidence == Evidence::fitted) {
+      text += fmt::format(", {} within {:.2g} %", band_text(row), 100 * plan.request.tolerance);
+    } else if (row.optimum.layers_interval) {
+      text += fmt::format(", {:.0f} to {:.0f}", row.optimum.layers_interval->low,
+                          row.optimum.layers_interval->high);
+    }
+    if (row.vote > 0) text += fmt::format("; vote {:.0f} %", 100 * row.vote);
+    if (!row.outside.empty()) text += "; " + row.outside;
+    print_marked(session, row.evidence, text, width);
+  }
+  // The verdict speaks of practice itself where the pick leaves it.
+  if (const auto& practice = plan.verdict.practice; practice && !plan.verdict.leaves_practice) {
+    print_marked(session, Evidence::convention,
+                 fmt::format("{} published models of this size: {} to {} layers", practice->models,
+                             practice->low, practice->high),
+                 width);
+  }
+}
+
+void print_next(Session& session, const Plan& plan) {
+  session.out << session.terminal.plain(
+      fmt::format("\n  Next  fathom plan … --long: all laws, a picture, neighbours; --emit: a "
+                  "config\n        {}\n",
+                  shape_command(plan.recommendation.shape)));
+}
+
 }  // namespace
 
+void print_plan_verdict(Session& session, const Plan& plan) {
+  const std::size_t width = std::min<std::size_t>(80, session.terminal.width);
+  print_verdict(session, plan, width);
+  print_evidence(session, plan, width);
+  print_warnings(session, plan, width);
+  print_depths(session, plan);
+  print_next(session, plan);
+}
+
 void print_plan_text(Session& session, const Plan& plan) {
-  print_head(session, plan);
+  print_verdict(session, plan, session.terminal.width);
+  print_evidence(session, plan, session.terminal.width);
   print_statements(session, plan);
+  print_warnings(session, plan, session.terminal.width);
+  print_depths(session, plan);
   print_picture(session, plan);
   print_laws(session, plan);
-  print_objectives(session, plan);
   print_neighbours(session, plan);
-  session.out << session.terminal.plain(fmt::format(
-      "\n  Next: fathom shape {}x{} for every count, fathom plan … --emit hf-llama for a config.\n",
-      plan.recommendation.shape.layers, plan.recommendation.shape.width));
+  print_next(session, plan);
 }
 
 }  // namespace fathom

@@ -85,6 +85,26 @@ std::string describe_claim(const StudyLawData& data) {
   return text;
 }
 
+/// The exponents of depth and width whose 95 % interval reaches zero.
+std::vector<std::string> doubtful_exponents(const StudyLawData& data) {
+  std::vector<std::string> names;
+  if (!data.joint) {
+    if (data.exponential->b <= 2 * data.exponential->b_error) names.emplace_back("width in depth");
+    return names;
+  }
+  const std::vector<std::string> terms = data.joint->form.terms();
+  for (int term = 0; term < static_cast<int>(terms.size()); ++term) {
+    const std::string& name = terms[as_size(term)];
+    if (name != "w" && name != "L") continue;
+    const Interval range =
+        replicate_interval(*data.joint, [&](const JointLaw& law) { return law.exponent(term); });
+    if (data.joint->replicates.empty() || !(range.low > 0)) {
+      names.emplace_back(name == "w" ? "width" : "depth");
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 StudyLawData study_law_data(const StudyFit& fit) {
@@ -94,6 +114,7 @@ StudyLawData study_law_data(const StudyFit& fit) {
   data.layers = fit.layers;
   data.block_coefficient = fit.block_coefficient;
   data.token_rule = fit.token_rule;
+  data.tokens = fit.tokens;
   if (fit.surface && fit.surface->fixes_law()) {
     const LawConstants& law = fit.surface->law;
     data.exponential = laws::LevineFit{law.a, law.b, law.a_error, law.b_error, law.correlation};
@@ -117,6 +138,7 @@ std::string study_law_text(const StudyLawData& data) {
   json["block_coefficient"] = data.block_coefficient;
   json["tokens"] = {{"count", data.token_rule.count},
                     {"per_parameter", data.token_rule.per_parameter}};
+  if (data.tokens) json["tokens"]["range"] = {data.tokens->low, data.tokens->high};
   json["exponential"] = nullptr;
   if (data.exponential) {
     json["exponential"] = {{"a", data.exponential->a},
@@ -144,6 +166,7 @@ StudyLawData parse_study_law(const std::string& text, const std::string& origin)
     data.block_coefficient = json.at("block_coefficient").get<double>();
     data.token_rule = {json.at("tokens").at("count").get<double>(),
                        json.at("tokens").at("per_parameter").get<bool>()};
+    if (json.at("tokens").contains("range")) data.tokens = to_interval(json["tokens"]["range"]);
     if (const auto& law = json.at("exponential"); !law.is_null()) {
       data.exponential = laws::LevineFit{
           law.at("a").get<double>(), law.at("b").get<double>(), law.at("a_error").get<double>(),
@@ -167,6 +190,9 @@ StudyLaw::StudyLaw(StudyLawData data) : data_(std::move(data)) {
   info_.source = fmt::format("{} ({} runs)", data_.source, data_.runs);
   info_.claim = describe_claim(data_);
   info_.parameters = data_.params;
+  info_.layers = data_.layers;
+  info_.tokens = data_.tokens.value_or(
+      Interval{data_.token_rule.at(data_.params.low), data_.token_rule.at(data_.params.high)});
   info_.interval_meaning = data_.joint ? "95 % of the bootstrap" : "two standard errors of a and b";
 }
 
@@ -206,6 +232,36 @@ double StudyLaw::own_count(double layers, double width) const {
 std::optional<double> StudyLaw::loss(double layers, double width, double, double tokens) const {
   if (!data_.joint) return std::nullopt;
   return data_.joint->law().loss(layers, width, own_count(layers, width), tokens);
+}
+
+std::vector<std::string> StudyLaw::objections(const laws::Budget& budget, double tokens) const {
+  constexpr double kWidestOptimum = 4;
+  constexpr double kFarthestTokens = 10;
+  std::vector<std::string> reasons;
+  const laws::Optimum best = optimum_after(budget, tokens);
+  if (!best.layers_interval) {
+    reasons.emplace_back("its best depth has no bounds");
+  } else if (best.layers_interval->high > kWidestOptimum * best.layers_interval->low) {
+    reasons.push_back(fmt::format("its best depth is known only to {} to {} layers",
+                                  format_significant(best.layers_interval->low, 2),
+                                  format_significant(best.layers_interval->high, 2)));
+  }
+  for (const std::string& name : doubtful_exponents(data_)) {
+    reasons.push_back(fmt::format("its exponent of {} may be zero", name));
+  }
+  if (data_.joint && data_.joint->independent <= as_size(data_.joint->form.size())) {
+    reasons.push_back(fmt::format("it has {} independent runs for {} coefficients",
+                                  data_.joint->independent, data_.joint->form.size()));
+  }
+  const Interval& trained = *info_.tokens;
+  const double times = tokens > trained.high ? tokens / trained.high : trained.low / tokens;
+  if (times > kFarthestTokens) {
+    reasons.push_back(fmt::format("its runs had {} tokens, {} times {} than this plan",
+                                  format_count(tokens > trained.high ? trained.high : trained.low),
+                                  format_significant(times, 2),
+                                  tokens > trained.high ? "fewer" : "more"));
+  }
+  return reasons;
 }
 
 laws::LawPointer load_study_law(const std::filesystem::path& path) {

@@ -4,7 +4,8 @@
 // one, else through the crossings), the joint law with its
 // bootstrap replicates, and the ranges of the runs. The optimum is the joint law's least loss where
 // there is one, else the exponential law's crossing. Its interval is 95 % of the replicates, or two
-// standard errors. Beyond the runs' sizes every answer is extrapolated and says so.
+// standard errors. Beyond the runs' sizes, tokens and depths every answer is extrapolated and says
+// so; a law that its runs hardly fix has objections, and the planner does not plan with it.
 #pragma once
 
 #include <filesystem>
@@ -26,6 +27,7 @@ struct StudyLawData {
   Interval layers;
   double block_coefficient = 12;
   TokenRule token_rule;
+  std::optional<Interval> tokens;  // of the runs; files of older versions lack it
   std::optional<laws::LevineFit> exponential;
   std::optional<JointFit> joint;
 };
@@ -45,6 +47,9 @@ class StudyLaw : public laws::Law {
   laws::Optimum optimum_after(const laws::Budget& budget, double tokens) const override;
   std::optional<double> loss(double layers, double width, double parameters,
                              double tokens) const override;
+  /// Its optimum spans more than four times, an exponent may be zero, its runs were more than ten
+  /// times shorter or longer, or its coefficients have no run to spare.
+  std::vector<std::string> objections(const laws::Budget& budget, double tokens) const override;
 
  private:
   double own_count(double layers, double width) const;

@@ -156,13 +156,22 @@ std::string law_sentence(const StudyFit& fit) {
     return "The crossings do not fix a law ln d = a + b·L, so none is given.";
   }
   const ExponentialFit& law = *fit.law;
-  const double far = std::max(std::fabs(law.a_score), std::fabs(law.b_score));
-  return fmt::format(
+  const std::string formula = fmt::format(
       "The width from which depth L pays is exp({:.3f} ± {:.3f} + ({:.4f} ± {:.4f})·L) from {} "
-      "crossings, {} the published {} ({:+.1f} and {:+.1f} standard errors).",
-      law.a, law.a_error, law.b, law.b_error, law.points.size(),
-      far < 2 ? "in agreement with" : "away from", laws::LevineFit{}.formula(), law.a_score,
-      law.b_score);
+      "crossings",
+      law.a, law.a_error, law.b, law.b_error, law.points.size());
+  const std::string published = laws::LevineFit{}.formula();
+  // Two crossings fix a line exactly; nothing is left to test it with.
+  if (law.points.size() < 3) {
+    return fmt::format("{}, too few to compare it with the published {}.", formula, published);
+  }
+  const double far = std::max(std::fabs(law.a_score), std::fabs(law.b_score));
+  const bool wide = law.b <= 2 * law.b_error;
+  return fmt::format("{}, {} the published {} ({:+.1f} and {:+.1f} standard errors).", formula,
+                     far >= 2 ? "away from"
+                     : wide   ? "too wide to test"
+                              : "in agreement with",
+                     published, law.a_score, law.b_score);
 }
 
 std::string joint_sentence(const StudyFit& fit) {

@@ -57,6 +57,8 @@ GemstonesLaw::GemstonesLaw(GemstonesFit fit) : fit_(std::move(fit)) {
       std::exp(fit_.width_log), fit_.width_exponent, std::exp(fit_.depth_log), fit_.depth_exponent);
   // 22 shapes of 23 to 1770 M block parameters.
   info_.parameters = {22e6, 1.8e9};
+  info_.layers = {3, 80};
+  info_.tokens = Interval{10e9, 350e9};
   info_.interval_meaning = "range over the published fits of this form";
 }
 

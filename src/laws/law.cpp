@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text.h"
+#include "core/units.h"
 #include "laws/aspect.h"
 #include "laws/gemstones.h"
 #include "laws/levine.h"
@@ -14,9 +16,32 @@
 #include "laws/search.h"
 
 namespace fathom::laws {
+namespace {
+
+/// 0 inside the data. A thousandth of slack lets a rounded edge count as inside.
+double log_distance(double value, const Interval& data) {
+  constexpr double kEdge = 1.001;
+  if (value > data.high * kEdge) return std::log(value / data.high);
+  if (value < data.low / kEdge) return std::log(data.low / value);
+  return 0;
+}
+
+/// "600M", "5B", "8": an edge of a law's data.
+std::string edge_text(double value) {
+  if (value < 1000) return fmt::format("{:g}", value);
+  std::string text = format_count(value, 2);
+  if (const auto zero = text.find(".0"); zero != std::string::npos) text.erase(zero, 2);
+  return text;
+}
+
+}  // namespace
 
 Optimum Law::optimum_after(const Budget& budget, double) const {
   return optimum(budget);
+}
+
+std::vector<std::string> Law::objections(const Budget&, double) const {
+  return {};
 }
 
 std::optional<double> Law::loss(double, double, double, double) const {
@@ -44,11 +69,37 @@ Interval LossSurface::band(double tolerance) const {
   return {first_true(inside, 1e-2, best_layers_), first_true(outside, best_layers_, kMaxLayers)};
 }
 
-Evidence Law::evidence(const Budget& budget) const {
+double distance_outside(const LawInfo& law, const Place& place) {
+  const double size = log_distance(place.parameters, law.parameters);
+  const double depth = log_distance(place.layers, law.layers);
+  const double tokens = law.tokens ? log_distance(place.tokens, *law.tokens) : 0;
+  return std::hypot(size, depth, tokens);
+}
+
+std::string outside_text(const LawInfo& law, const Place& place) {
+  std::vector<std::string> ends, starts;
+  const auto look = [&](double value, const Interval& data, const char* unit) {
+    if (log_distance(value, data) == 0) return;
+    (value > data.high ? ends : starts)
+        .push_back(edge_text(value > data.high ? data.high : data.low) + " " + unit);
+  };
+  look(place.parameters, law.parameters, "parameters");
+  if (law.tokens) look(place.tokens, *law.tokens, "tokens");
+  look(place.layers, law.layers, "layers");
+  std::vector<std::string> parts;
+  if (!starts.empty()) parts.push_back("start at " + join(starts, ", "));
+  if (!ends.empty()) parts.push_back("end at " + join(ends, ", "));
+  return parts.empty() ? "" : "its data " + join(parts, " and ");
+}
+
+Evidence Law::evidence(const Place& place) const {
   if (!info().fitted) return Evidence::convention;
-  const double size = budget.block_parameters_at(optimum(budget).layers);
-  const Interval& domain = info().parameters;
-  return size >= domain.low && size <= domain.high ? Evidence::fitted : Evidence::extrapolated;
+  return distance_outside(info(), place) == 0 ? Evidence::fitted : Evidence::extrapolated;
+}
+
+Evidence Law::optimum_evidence(const Budget& budget, double tokens) const {
+  const double layers = optimum_after(budget, tokens).layers;
+  return evidence({budget.block_parameters_at(layers), tokens, layers});
 }
 
 double depth_on_surface(const Budget& budget, const std::function<double(double)>& depth) {

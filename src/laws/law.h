@@ -1,7 +1,8 @@
 // One interface for every published depth-width law.
 //
 // A law names the optimal depth on a budget surface; some also give a loss for any shape, from
-// which penalties and bands follow. Each says where its data lie and how certain it is.
+// which penalties and bands follow. Each says where its data lie, in parameters, tokens and depth;
+// one function, Law::evidence, decides from that how a statement is marked.
 #pragma once
 
 #include <array>
@@ -17,21 +18,38 @@
 
 namespace fathom::laws {
 
-/// How a statement is known. `convention` is a habit or rule of thumb without a fit behind it.
-enum class Evidence { proved, fitted, extrapolated, convention };
+/// How a statement is known. `fitted` means inside the data of a fit in size, tokens and depth;
+/// `convention` is what people chose, a habit or rule of thumb, without a loss measured behind it.
+/// `exact` is counted, `modelled` computed from a model of the hardware.
+enum class Evidence { proved, exact, fitted, extrapolated, modelled, convention };
 constexpr auto enum_names(Evidence) {
-  return std::array{"proved", "fitted", "extrapolated", "convention"};
+  return std::array{"proved", "exact", "fitted", "extrapolated", "modelled", "convention"};
 }
 
 struct LawInfo {
-  std::string name;              // "levine2020"
-  std::string title;             // "Levine 2020"
-  std::string source;            // "arXiv 2006.12467"
-  std::string claim;             // the formula, in a line
-  bool fitted = true;            // false: a convention
-  Interval parameters;           // block parameters its data span
-  std::string interval_meaning;  // what the interval of an optimum is
+  std::string name;                // "levine2020"
+  std::string title;               // "Levine 2020"
+  std::string source;              // "arXiv 2006.12467"
+  std::string claim;               // the formula, in a line
+  bool fitted = true;              // to measured losses; false: a convention
+  Interval parameters;             // block parameters its data span
+  std::string interval_meaning;    // what the interval of an optimum is
+  Interval layers;                 // depths its data span
+  std::optional<Interval> tokens;  // training tokens its data span; absent: it has no such axis
 };
+
+/// A claim's place: block parameters, training tokens, depth.
+struct Place {
+  double parameters = 0;
+  double tokens = 0;
+  double layers = 0;
+};
+/// How far a place lies outside a law's data: the length of the logarithmic steps to the nearest
+/// size, token count and depth that it has; 0 inside.
+double distance_outside(const LawInfo& law, const Place& place);
+/// The axes on which the place leaves the data, in words: "its data end at 600M parameters and 48
+/// layers"; empty inside.
+std::string outside_text(const LawInfo& law, const Place& place);
 
 struct Optimum {
   double layers = 0;
@@ -56,7 +74,17 @@ class Law {
                                      double tokens) const;
 
   bool has_loss() const { return loss(12, 768, 1e8, 1e10).has_value(); }
-  Evidence evidence(const Budget& budget) const;
+
+  /// Why nobody should plan this budget with it, each a clause about "it"; empty for laws that know
+  /// enough.
+  virtual std::vector<std::string> objections(const Budget& budget, double tokens) const;
+
+  /// The mark of what the law says about this place.
+  virtual Evidence evidence(const Place& place) const;
+  /// The mark of a loss or penalty of its; differs for laws that borrow one.
+  virtual Evidence loss_evidence(const Place& place) const { return evidence(place); }
+  /// The mark of its optimum on this surface.
+  Evidence optimum_evidence(const Budget& budget, double tokens) const;
 };
 
 /// The loss of a law along one budget surface; the optimum is found once.
@@ -89,6 +117,9 @@ using LawPointer = std::shared_ptr<const Law>;
 const std::vector<LawPointer>& published_laws();
 /// The published law of that name; nullptr when there is none.
 LawPointer published_law(const std::string& name);
+
+/// Chinchilla's rule of thumb (arXiv 2203.15556).
+inline constexpr double kTokensPerParameter = 20;
 
 /// Smallest depth a law may give; below it the empirical forms lose their meaning.
 constexpr double kMinLayers = 2;

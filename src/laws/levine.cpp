@@ -19,6 +19,7 @@ LevineLaw::LevineLaw(LevineFit fit) : fit_(fit) {
   info_.source = "arXiv 2006.12467";
   info_.claim = fmt::format("ln d = {}: the width from which depth L pays", fit.formula());
   info_.parameters = fit.parameters;
+  info_.layers = fit.layers;
   info_.interval_meaning = "one sigma of the fit's a and b";
 }
 

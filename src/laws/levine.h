@@ -25,6 +25,7 @@ struct LevineFit {
   double b_error = 0.0013;
   double correlation = 0;
   Interval parameters{1e6, 6e8};
+  Interval layers{6, 48};  // every size was trained for the same steps: there is no token axis
 
   /// "5.039 + 0.0555·L".
   std::string formula() const;

@@ -48,6 +48,8 @@ LiuLaw::LiuLaw() {
       kConstant, kWidthCoefficient, kWidthExponent, kDepthCoefficient, kDepthExponent,
       kTokenCoefficient, kTokenExponent);
   info_.parameters = {40e6, 15e9};
+  info_.layers = {8, 49};               // of Chinchilla's ladder
+  info_.tokens = Interval{5e9, 500e9};  // as the abstract of arXiv 2203.15556 gives them
   info_.interval_meaning = "one standard error of each exponent";
 }
 

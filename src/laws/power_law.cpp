@@ -23,11 +23,18 @@ std::vector<ShapePoint> points_of(const std::function<bool(const CatalogueEntry&
   return points;
 }
 
-std::shared_ptr<const PowerLaw> make_law(LawInfo info, const std::vector<ShapePoint>& points) {
+std::shared_ptr<const PowerLaw> make_law(const char* name, const char* title, const char* source,
+                                         const std::vector<ShapePoint>& points) {
   const PowerFit fit = fit_power_law(points);
+  LawInfo info;
+  info.name = name;
+  info.title = title;
+  info.source = source;
   info.claim =
       fmt::format("L = {:.3f}·N^{:.3f}, {} shapes", fit.coefficient, fit.exponent, fit.points);
+  info.fitted = false;
   info.parameters = fit.parameters;
+  info.layers = fit.layers;
   info.interval_meaning = fmt::format("scatter of the shapes, ±{:.0f} %", 100 * fit.scatter);
   return std::make_shared<PowerLaw>(std::move(info), fit);
 }
@@ -56,12 +63,15 @@ PowerFit fit_power_law(const std::vector<ShapePoint>& points) {
   fit.coefficient = std::exp(mean_y - fit.exponent * mean_x);
   double squares = 0;
   fit.parameters = {points[0].parameters, points[0].parameters};
+  fit.layers = {points[0].layers, points[0].layers};
   for (const ShapePoint& p : points) {
     const double residual =
         std::log(p.layers / fit.coefficient) - fit.exponent * std::log(p.parameters);
     squares += residual * residual;
     fit.parameters.low = std::min(fit.parameters.low, p.parameters);
     fit.parameters.high = std::max(fit.parameters.high, p.parameters);
+    fit.layers.low = std::min(fit.layers.low, p.layers);
+    fit.layers.high = std::max(fit.layers.high, p.layers);
   }
   fit.scatter = std::sqrt(squares / (n - 2));
   return fit;
@@ -79,17 +89,16 @@ Optimum PowerLaw::optimum(const Budget& budget) const {
 
 std::shared_ptr<const PowerLaw> chinchilla_ladder() {
   static const auto law =
-      make_law({"chinchilla", "Chinchilla's ladder", "arXiv 2203.15556", "", true, {}, ""},
+      make_law("chinchilla", "Chinchilla's ladder", "arXiv 2203.15556",
                points_of([](const CatalogueEntry& entry) { return entry.chinchilla_sweep(); }));
   return law;
 }
 
 std::shared_ptr<const PowerLaw> published_practice() {
-  static const auto law =
-      make_law({"practice", "Published practice", "the catalogue", "", true, {}, ""},
-               points_of([](const CatalogueEntry& entry) {
-                 return entry.dense_decoder() && !entry.sweep_member();
-               }));
+  static const auto law = make_law("practice", "Published practice", "the catalogue",
+                                   points_of([](const CatalogueEntry& entry) {
+                                     return entry.dense_decoder() && !entry.sweep_member();
+                                   }));
   return law;
 }
 

@@ -1,7 +1,8 @@
 // L = c N^e fitted to a set of published shapes by least squares of ln L on ln N, N = 12 L d^2:
 // Chinchilla's ladder of 50 sweep models, and what released dense decoders do ("practice").
 //
-// Both describe choices that people made, not optima that they measured.
+// Both describe choices that people made, not optima that they measured: what they say is marked
+// `convention`.
 #pragma once
 
 #include "laws/law.h"
@@ -14,6 +15,7 @@ struct PowerFit {
   double scatter = 0;  // standard deviation of ln L about the line
   std::size_t points = 0;
   Interval parameters;
+  Interval layers;
 };
 
 struct ShapePoint {

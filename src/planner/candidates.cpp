@@ -12,7 +12,6 @@
 namespace fathom::planner {
 namespace {
 
-constexpr double kBudgetSlack = 0.04;
 constexpr double kMinTokens = 1e3, kMaxTokens = 1e18;
 
 }  // namespace
@@ -32,11 +31,13 @@ Candidate price(const Shape& shape, const PricingContext& context, double tolera
   Candidate candidate;
   candidate.shape = shape;
   candidate.parameters = held_count(shape, surface.budget());
+  candidate.off_budget = std::log(candidate.parameters / held);
   // Shapes differ from the budget by a rounding step; the penalty compares depth at equal size, so
   // it is taken on the surface.
   candidate.penalty = surface.penalty(L);
   candidate.step_seconds = model_step_time(shape, context.hardware, context.step_tokens).total();
   candidate.tokens_per_second = as_double(context.step_tokens) / candidate.step_seconds;
+  candidate.train_seconds = surface.tokens() / candidate.tokens_per_second;
   candidate.decode_seconds =
       model_decode_time(shape, context.hardware, as_double(shape.context) / 2).total();
 
@@ -54,32 +55,17 @@ Candidate price(const Shape& shape, const PricingContext& context, double tolera
   return candidate;
 }
 
-std::vector<Shape> lattice(const laws::Budget& budget, const ShapeRequest& base,
-                           const RoundingRules& rules) {
+std::vector<Shape> lattice(const laws::Budget& budget, const Interval& depths,
+                           const ShapeRequest& base, const RoundingRules& rules) {
   std::vector<Shape> shapes;
-  for (double width = budget.width_at(laws::kMinLayers); width >= 32;) {
+  const bool fine = !feed_forward_is_free(base);
+  for (const std::int64_t layers : friendly_depths(depths.low, depths.high, rules, fine)) {
     RoundingTarget target;
-    target.width = width;
-    const double unit = as_double(friendly_width_multiple(width));
-    // Depth that spends the budget at this width; on c L d^2 + e d = N it is linear in 1/d^2.
-    target.layers = (budget.parameters() - budget.parameters_of(0, width)) /
-                    (budget.block_coefficient() * width * width);
+    target.layers = layers;
+    target.width = budget.width_at(as_double(layers));
     target.budget = budget.parameters();
-    target.widths_each_side = 1;
     target.count = [&](const Shape& shape) { return held_count(shape, budget); };
-    if (target.layers >= 1) {
-      try {
-        const Shape shape = round_to_hardware(target, base, rules);
-        const double off = std::fabs(held_count(shape, budget) / budget.parameters() - 1);
-        const bool repeated = !shapes.empty() && shapes.back().layers == shape.layers &&
-                              shapes.back().width == shape.width;
-        if (off <= kBudgetSlack && !repeated) shapes.push_back(shape);
-      } catch (const ConfigError&) {
-        // No shape near this width keeps the rules; others may.
-      }
-    }
-    // At least 3 % per step: finer changes nothing an engineer would choose between.
-    width = std::min(width - unit, width * 0.97);
+    if (const auto shape = shape_at_depth(target, base, rules)) shapes.push_back(*shape);
   }
   return shapes;
 }

@@ -21,6 +21,10 @@ struct Candidate {
   double tokens_to_equal_loss = 0;   // infinite when the shape cannot reach the target
   double seconds_to_equal_loss = 0;  // modelled, one device
   double tokens_per_second = 0;      // modelled, one device
+  double train_seconds = 0;          // modelled, one device, the planned tokens
+
+  /// By how much it leaves the budget, in logarithms.
+  double off_budget = 0;
 };
 
 struct PricingContext {
@@ -33,10 +37,10 @@ struct PricingContext {
 /// `tolerance` above it so that the optimum is not the only shape to reach it.
 Candidate price(const Shape& shape, const PricingContext& context, double tolerance);
 
-/// Every width of the lattice with the depth that meets the budget, within 4 % of it, from two
-/// layers down to a width of 32. Constraints of `rules` hold for each.
-std::vector<Shape> lattice(const laws::Budget& budget, const ShapeRequest& base,
-                           const RoundingRules& rules);
+/// One shape of the lattice for every friendly depth from `depths.low` to `depths.high`, each as
+/// near the budget as its depth allows. Constraints of `rules` hold for each.
+std::vector<Shape> lattice(const laws::Budget& budget, const Interval& depths,
+                           const ShapeRequest& base, const RoundingRules& rules);
 
 /// The exact count of a rounded shape in the budget's terms.
 double held_count(const Shape& shape, const laws::Budget& budget);

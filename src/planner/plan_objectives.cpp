@@ -6,10 +6,16 @@
 #include <cmath>
 
 #include "core/counts.h"
+#include "core/error.h"
 #include "core/units.h"
 
 namespace fathom::planner {
 namespace {
+
+/// Shapes that leave the budget by more are taken only when nothing else fits the constraints.
+constexpr double kBudgetSlack = 0.03;
+/// Nothing that leaves it by more is a plan for it.
+constexpr double kMostOffBudget = 0.25;
 
 /// What the shape request asks beyond depth and width.
 ShapeRequest base_request(const PlanRequest& request) {
@@ -18,53 +24,78 @@ ShapeRequest base_request(const PlanRequest& request) {
   return base;
 }
 
-/// The law's optimum as a rounded shape, within the depth limit.
-Shape loss_optimal_shape(const Plan& plan) {
-  RoundingTarget target;
-  target.layers = plan.unrounded.layers;
-  if (plan.request.rules.max_layers > 0) {
-    target.layers = std::min(target.layers, as_double(plan.request.rules.max_layers));
+[[noreturn]] void refuse(const Plan& plan, const Candidate& nearest) {
+  const std::string nearest_text =
+      fmt::format("the nearest shape, {}, has {}", depth_by_width(nearest.shape),
+                  format_count(nearest.parameters));
+  if (plan.budget.counts_embeddings()) {
+    const ParameterCount count = count_parameters(nearest.shape);
+    throw ConfigError(fmt::format(
+        "no shape of {} parameters with embeddings: {}, {} of them in the embedding of {} words; "
+        "raise SIZE or lower --vocab",
+        format_count(plan.budget.parameters()), nearest_text,
+        format_count(as_double(count.embedding + count.head)), format_whole(nearest.shape.vocab)));
   }
-  target.width = plan.budget.width_at(target.layers);
-  target.budget = plan.budget.parameters();
-  target.count = [&](const Shape& shape) { return held_count(shape, plan.budget); };
-  return round_to_hardware(target, base_request(plan.request), plan.request.rules);
+  throw ConfigError(
+      fmt::format("no shape of {} parameters keeps these constraints: {}; relax --max-depth, "
+                  "--width-multiple, --head-size or the parallel sizes",
+                  format_count(plan.budget.parameters()), nearest_text));
 }
 
 }  // namespace
 
-std::vector<ObjectiveRow> choose_objectives(const Plan& plan, const PricingContext& pricing) {
-  const double tolerance = plan.request.tolerance;
-  const Candidate loss_optimal = price(loss_optimal_shape(plan), pricing, tolerance);
-
-  std::vector<Candidate> candidates{loss_optimal};
-  for (const Shape& shape : lattice(plan.budget, base_request(plan.request), plan.request.rules)) {
-    candidates.push_back(price(shape, pricing, tolerance));
+std::vector<Candidate> price_lattice(const Plan& plan, const PricingContext& pricing) {
+  const RoundingRules& rules = plan.request.rules;
+  Interval depths{std::min(plan.band.low, plan.unrounded.layers) / 2,
+                  std::max({2 * plan.band.high, 2 * plan.unrounded.layers,
+                            as_double(2 * rules.pipeline_parallel)})};
+  // Bands of laws far from their data open without end; nothing there is worth pricing.
+  depths.high = std::min(depths.high, 8 * std::max(8.0, plan.unrounded.layers));
+  if (rules.max_layers > 0) {
+    depths.low = std::min(depths.low, as_double(rules.max_layers) / 2);
   }
-  const auto best = [&](auto&& allowed, auto&& cost) {
-    const Candidate* chosen = &loss_optimal;
-    for (const Candidate& candidate : candidates) {
-      if (allowed(candidate) && (!allowed(*chosen) || cost(candidate) < cost(*chosen))) {
-        chosen = &candidate;
-      }
-    }
-    return *chosen;
-  };
-  const auto any = [](const Candidate&) { return true; };
-  const auto within = [](double limit) {
-    return [limit](const Candidate& candidate) { return candidate.penalty <= limit; };
-  };
+  const ShapeRequest base = base_request(plan.request);
+  std::vector<Candidate> candidates;
+  for (const Shape& shape : lattice(plan.budget, depths, base, rules)) {
+    candidates.push_back(price(shape, pricing, plan.request.tolerance));
+  }
+  if (candidates.empty()) {
+    throw ConfigError(
+        "no width fits the rules; relax --width-multiple, --head-size, --kv-group or --kv-heads");
+  }
+  const auto off = [](const Candidate& c) { return std::fabs(c.off_budget); };
+  const auto nearest =
+      std::min_element(candidates.begin(), candidates.end(),
+                       [&](const Candidate& a, const Candidate& b) { return off(a) < off(b); });
+  if (off(*nearest) > kMostOffBudget) refuse(plan, *nearest);
+  const double slack = std::max(kBudgetSlack, off(*nearest) * 1.001);
+  std::erase_if(candidates, [&](const Candidate& c) { return off(c) > slack; });
+  return candidates;
+}
 
+std::vector<ObjectiveRow> choose_objectives(const Plan& plan) {
+  const double tolerance = plan.request.tolerance;
+  const auto best = [&](auto&& cost) {
+    return *std::min_element(
+        plan.lattice.begin(), plan.lattice.end(),
+        [&](const Candidate& a, const Candidate& b) { return cost(a) < cost(b); });
+  };
+  const Candidate loss = best([](const Candidate& c) { return c.penalty; });
+  // Where constraints leave nothing inside the tolerance, the least loss stands for it.
+  const double limit = std::max(tolerance, loss.penalty);
+  const auto among_equals = [&](const Candidate& c, double cost) {
+    return c.penalty <= limit ? cost : HUGE_VAL;
+  };
   return {
-      {Objective::loss, loss_optimal, fmt::format("optimum of {}", plan.law.title)},
-      {Objective::train_time, best(any, [](const Candidate& c) { return c.seconds_to_equal_loss; }),
-       fmt::format("least modelled time to within {:.2g} % of the best loss", 100 * tolerance)},
+      {Objective::loss, loss,
+       fmt::format("least loss: {}", plan.law.name == laws::Consensus::kName ? "the laws, weighted"
+                                                                             : plan.law.title)},
+      {Objective::train_time,
+       best([&](const Candidate& c) { return among_equals(c, c.seconds_to_equal_loss); }),
+       fmt::format("least time to within {:.2g} % of the best loss", 100 * tolerance)},
       {Objective::decode_latency,
-       best(within(tolerance), [](const Candidate& c) { return c.decode_seconds; }),
-       fmt::format("fastest decoding within {:.2g} % of the best loss", 100 * tolerance)},
-      {Objective::accuracy,
-       best(within(tolerance / 5), [](const Candidate& c) { return -as_double(c.shape.layers); }),
-       fmt::format("deepest within {:.2g} % of the best loss", 20 * tolerance)}};
+       best([&](const Candidate& c) { return among_equals(c, c.decode_seconds); }),
+       fmt::format("fastest decoding within {:.2g} % of the best loss", 100 * tolerance)}};
 }
 
 }  // namespace fathom::planner

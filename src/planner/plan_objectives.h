@@ -5,11 +5,13 @@
 
 namespace fathom::planner {
 
-/// loss: the law's optimum, rounded.
+/// Every lattice shape around the band, priced, by depth. ConfigError when none comes near the
+/// budget.
+std::vector<Candidate> price_lattice(const Plan& plan, const PricingContext& pricing);
+
+/// loss: the least loss under the plan's law among shapes that meet the budget.
 /// train-time: least modelled time to a loss within the tolerance of the best.
 /// decode-latency: fastest single-sequence decoding among shapes within the tolerance.
-/// accuracy: the deepest shape that costs at most a fifth of the tolerance in loss, because
-///   benchmarks favour depth at equal loss (arXiv 2109.10686, 2402.14905, 2502.06857).
-std::vector<ObjectiveRow> choose_objectives(const Plan& plan, const PricingContext& pricing);
+std::vector<ObjectiveRow> choose_objectives(const Plan& plan);
 
 }  // namespace fathom::planner

@@ -25,18 +25,13 @@ Statement law_statement(const Plan& plan) {
     text += fmt::format(" ({} to {} layers: {})", layers_text(best.layers_interval->low),
                         layers_text(best.layers_interval->high), plan.law.interval_meaning);
   }
-  if (plan.law_evidence == laws::Evidence::extrapolated) {
-    text +=
-        fmt::format("; its data span {} to {} parameters", format_count(plan.law.parameters.low, 2),
-                    format_count(plan.law.parameters.high, 2));
-  }
-  return {plan.law_evidence, text};
+  return {plan.law_evidence, text + "; " + plan.verdict.reason};
 }
 
 Statement band_statement(const Plan& plan) {
   const PenaltyPoint& shallow = plan.curve.front();
   const PenaltyPoint& deep = plan.curve.back();
-  const WholeDepths band = whole_depths(plan.band);
+  const WholeDepths& band = plan.verdict.equals;
   return {
       plan.loss_law_evidence,
       fmt::format("between {} and {} layers the loss stays within {:.2g} % of the best; "
@@ -46,25 +41,18 @@ Statement band_statement(const Plan& plan) {
                   plan.loss_law.title, format_count(plan.tokens))};
 }
 
+/// Where the shape stands to Levine's transition; only inside that law's data.
 Statement regime_statement(const Plan& plan) {
-  const double layers = as_double(plan.recommendation.shape.layers);
-  const double size = as_double(plan.parameters.paper_12Ld2);
-  const laws::Evidence evidence = laws::LevineLaw().evidence(laws::Budget::non_embedding(size));
   const std::string place = fmt::format("the transition depth of this size is {} (Levine 2020)",
                                         layers_text(plan.transition_layers));
-  switch (plan.regime) {
-    case DepthRegime::efficient:
-      return {evidence, fmt::format("depth-efficient: {}, {:.0f} layers deeper; more depth would "
-                                    "still pay",
-                                    place, plan.transition_layers - layers)};
-    case DepthRegime::inefficient:
-      return {evidence, fmt::format("depth-inefficient by {:.0f} layers: {}; a shallower, wider "
-                                    "shape of equal size is expected to do as well",
-                                    layers - plan.transition_layers, place)};
-    case DepthRegime::transition:
-      break;
-  }
-  return {evidence, fmt::format("on the edge of the depth-efficient regime: {}", place)};
+  if (!plan.regime) return {laws::Evidence::extrapolated, place};
+  const double layers = as_double(plan.recommendation.shape.layers);
+  const double off = std::fabs(plan.transition_layers - layers);
+  return {laws::Evidence::fitted,
+          *plan.regime == DepthRegime::transition
+              ? fmt::format("on the edge of the depth-efficient regime: {}", place)
+              : fmt::format("{}; this shape is {:.0f} layers {}", place, off,
+                            *plan.regime == DepthRegime::efficient ? "shallower" : "deeper")};
 }
 
 Statement theory_statement(const Plan& plan) {
@@ -101,16 +89,14 @@ void add_memory_warning(Plan& plan) {
                   plan.hardware.title));
 }
 
-void add_disagreement_warning(Plan& plan) {
-  const double layers = as_double(plan.recommendation.shape.layers);
-  if (layers >= plan.band.low && layers <= plan.band.high) return;
+void add_padding_note(Plan& plan) {
+  const std::int64_t padded = plan.recommendation.shape.vocab;
+  if (padded == plan.request.base.vocab) return;
   plan.warnings.push_back(fmt::format(
-      "{} layers lie outside the band of {}: it expects {} loss. The laws disagree here{}.",
-      plan.recommendation.shape.layers, plan.loss_law.title,
-      format_percent(plan.recommendation.penalty),
-      plan.law_evidence == laws::Evidence::extrapolated &&
-              plan.loss_law_evidence == laws::Evidence::extrapolated
-          ? ", and both extrapolate"
+      "the vocabulary is padded from {} to {}, a multiple of 64{}",
+      format_whole(plan.request.base.vocab), format_whole(padded),
+      plan.request.rules.tensor_parallel > 1
+          ? fmt::format(" × {} tensor-parallel GPUs", plan.request.rules.tensor_parallel)
           : ""));
 }
 
@@ -131,7 +117,7 @@ void add_statements(Plan& plan) {
         "rounding and constraints leave the budget by {}; relax them or change the size",
         format_percent(off, 1)));
   }
-  add_disagreement_warning(plan);
+  add_padding_note(plan);
   add_vocabulary_warning(plan);
   add_memory_warning(plan);
 }

@@ -13,6 +13,7 @@
 #include "planner/find_law.h"
 #include "planner/plan_objectives.h"
 #include "planner/plan_statements.h"
+#include "planner/verdict.h"
 #include "shape/flops.h"
 #include "theory/separation_bounds.h"
 
@@ -32,15 +33,47 @@ double tokens_for(const PlanRequest& request, double parameters) {
   return request.tokens.value_or(kTokensPerParameter * parameters);
 }
 
+/// The laws of a request, ready to be bound to a budget.
+struct LawChoice {
+  std::vector<laws::LawPointer> voters;
+  laws::LawPointer donor = find_law(laws::GemstonesLaw::kName);
+
+  /// The law that plans this budget: the one that was asked for, given a loss where it has none,
+  /// or all measured laws together.
+  laws::LawPointer bind(const laws::Budget& budget, double tokens) const {
+    if (voters.size() == 1 && voters.front()->has_loss()) return voters.front();
+    return std::make_shared<laws::Consensus>(voters, donor, budget, tokens);
+  }
+};
+
+LawChoice choose_laws(const PlanRequest& request) {
+  laws::LevineFit fit;
+  fit.correlation = request.levine_correlation;
+  const auto levine = std::make_shared<laws::LevineLaw>(fit);
+  LawChoice choice;
+  if (request.law == laws::LevineLaw::kName) {
+    choice.voters = {levine};
+  } else if (request.law == laws::Consensus::kName) {
+    choice.voters = laws::measured_laws();
+    for (laws::LawPointer& law : choice.voters) {
+      if (law->info().name == laws::LevineLaw::kName) law = levine;
+    }
+  } else {
+    choice.voters = {find_law(request.law)};
+  }
+  return choice;
+}
+
 /// The size whose optimal shape, trained on its tokens, spends the FLOPs: exact training FLOPs with
 /// head and causal attention, not 6 N D.
-double parameters_for_flops(const PlanRequest& request, const laws::Law& law) {
+double parameters_for_flops(const PlanRequest& request, const LawChoice& choice) {
   const auto spent = [&](double parameters) {
     const laws::Budget budget = make_budget(parameters, request);
-    const laws::Optimum best = law.optimum(budget);
-    return tokens_for(request, parameters) *
-           train_flops_per_token(best.layers, best.width, budget.block_coefficient(),
-                                 as_double(request.base.vocab), as_double(request.base.context));
+    const double tokens = tokens_for(request, parameters);
+    const laws::Optimum best = choice.bind(budget, tokens)->optimum_after(budget, tokens);
+    return tokens * train_flops_per_token(best.layers, best.width, budget.block_coefficient(),
+                                          as_double(request.base.vocab),
+                                          as_double(request.base.context));
   };
   constexpr double kSmallest = 1e4;
   constexpr double kLargest = 1e17;
@@ -75,38 +108,49 @@ void check(const PlanRequest& request) {
   }
 }
 
-laws::LawPointer law_for(const PlanRequest& request) {
-  if (request.law == laws::LevineLaw::kName) {
-    laws::LevineFit fit;
-    fit.correlation = request.levine_correlation;
-    return std::make_shared<laws::LevineLaw>(fit);
-  }
-  return find_law(request.law);
-}
-
 /// The published laws, with the user's own law first if there is one.
-std::vector<LawRow> side_by_side(const laws::LawPointer& chosen, const laws::LossSurface& surface,
-                                 double tolerance) {
+std::vector<LawRow> side_by_side(const laws::LawPointer& asked, const laws::LawPointer& chosen,
+                                 const laws::LossSurface& surface, double tolerance) {
   std::vector<laws::LawPointer> laws = laws::published_laws();
-  if (chosen->info().name.starts_with("study:")) laws.insert(laws.begin(), chosen);
+  if (asked->info().name.starts_with("study:")) laws.insert(laws.begin(), asked);
+  const auto* consensus = dynamic_cast<const laws::Consensus*>(chosen.get());
   std::vector<LawRow> rows;
   for (const laws::LawPointer& law : laws) {
     const laws::Budget& budget = surface.budget();
-    LawRow row{law->info(), law->optimum_after(budget, surface.tokens()), law->evidence(budget),
-               std::nullopt, 0};
+    LawRow row{.info = law->info(),
+               .optimum = law->optimum_after(budget, surface.tokens()),
+               .evidence = law->optimum_evidence(budget, surface.tokens()),
+               .band = std::nullopt,
+               .penalty = 0,
+               .vote = 0,
+               .outside = {}};
+    const double layers = row.optimum.layers;
+    if (row.info.fitted) {
+      row.outside = laws::outside_text(
+          row.info, {budget.block_parameters_at(layers), surface.tokens(), layers});
+    }
     if (law->has_loss())
       row.band = laws::LossSurface(*law, budget, surface.tokens()).band(tolerance);
-    row.penalty = surface.penalty(row.optimum.layers);
+    row.penalty = surface.penalty(layers);
+    for (const laws::Vote& vote : consensus ? consensus->votes() : std::vector<laws::Vote>{}) {
+      if (vote.law->info().name == row.info.name) row.vote = vote.weight;
+    }
     rows.push_back(row);
   }
   return rows;
 }
 
-/// From half the band's lower edge to twice its upper one, evenly in ln L.
+/// From half the band's lower edge to twice its upper one, evenly in ln L; where the pick is a
+/// depth that was trained, no farther than what was trained.
 std::vector<PenaltyPoint> penalty_curve(const laws::LossSurface& surface, const Interval& band,
                                         double recommended) {
-  const double low = std::max(1.0, std::min(band.low, recommended) / 2);
-  const double high = std::max(band.high, recommended) * 2;
+  double low = std::max(1.0, std::min(band.low, recommended) / 2);
+  double high = std::max(band.high, recommended) * 2;
+  const Interval& trained = surface.law().info().layers;
+  if (recommended >= trained.low && recommended <= trained.high) {
+    low = std::max(low, trained.low);
+    high = std::min(high, trained.high);
+  }
   std::vector<PenaltyPoint> curve;
   for (int i = 0; i < kCurvePoints; ++i) {
     const double share = as_double(i) / (kCurvePoints - 1);
@@ -114,6 +158,37 @@ std::vector<PenaltyPoint> penalty_curve(const laws::LossSurface& surface, const 
     curve.push_back({layers, surface.budget().width_at(layers), surface.penalty(layers)});
   }
   return curve;
+}
+
+/// Levine's transition depth of the recommended shape's size, and where the shape stands to it.
+void place_in_regime(Plan& plan) {
+  const double L = as_double(plan.recommendation.shape.layers);
+  const double D = as_double(plan.recommendation.shape.width);
+  const double size = paper_parameters(L, D);
+  const laws::LevineLaw levine;
+  const laws::Optimum transition = levine.optimum(laws::Budget::non_embedding(size));
+  plan.transition_width = levine.transition_width(L);
+  plan.transition_layers = transition.layers;
+  if (levine.evidence({size, plan.tokens, L}) != laws::Evidence::fitted) return;
+  const double slack = std::max(1.0, transition.layers_interval->high - transition.layers);
+  plan.regime = L > transition.layers + slack   ? DepthRegime::inefficient
+                : L < transition.layers - slack ? DepthRegime::efficient
+                                                : DepthRegime::transition;
+}
+
+/// What a plan stands on: the budget in parameters, its tokens, and the law bound to them.
+struct Ground {
+  laws::Budget budget;
+  double tokens;
+  laws::LawPointer law;
+};
+
+Ground find_ground(const PlanRequest& request, const LawChoice& choice) {
+  const double size =
+      request.parameters ? *request.parameters : parameters_for_flops(request, choice);
+  const laws::Budget budget = make_budget(size, request);
+  const double tokens = tokens_for(request, size);
+  return {budget, tokens, choice.bind(budget, tokens)};
 }
 
 }  // namespace
@@ -129,65 +204,66 @@ Plan make_plan(const PlanRequest& original) {
   if (request.base.vocab == 0) request.base.vocab = kDefaultVocab;
   if (request.base.context == 0) request.base.context = kDefaultContext;
 
-  const laws::LawPointer law = law_for(request);
-  const laws::LawPointer loss_law = law->has_loss() ? law : find_law(laws::GemstonesLaw::kName);
-  const double size =
-      request.parameters ? *request.parameters : parameters_for_flops(request, *law);
+  std::optional<RefusedLaw> refused;
+  Ground ground = find_ground(request, choose_laws(request));
+  const laws::LawPointer asked = ground.law;
+  if (auto reasons = ground.law->objections(ground.budget, ground.tokens); !reasons.empty()) {
+    refused = RefusedLaw{ground.law->info(), std::move(reasons)};
+    request.law = laws::Consensus::kName;
+    ground = find_ground(request, choose_laws(request));
+  }
+  const auto& [budget, tokens, law] = ground;
 
   Plan plan{.request = request,
-            .budget = make_budget(size, request),
-            .tokens = tokens_for(request, size),
+            .budget = budget,
+            .tokens = tokens,
             .law = law->info(),
             .law_evidence = laws::Evidence::fitted,
             .unrounded = {},
             .recommendation = {},
             .parameters = {},
             .train_flops = 0,
-            .regime = DepthRegime::transition,
+            .regime = std::nullopt,
             .transition_width = 0,
             .transition_layers = 0,
             .theory_threshold = 0,
-            .loss_law = loss_law->info(),
+            .loss_law = law->info(),
             .loss_law_evidence = laws::Evidence::fitted,
             .band = {},
             .best_layers = 0,
             .curve = {},
+            .lattice = {},
             .laws = {},
+            .verdict = {},
             .objectives = {},
             .neighbours = {},
             .statements = {},
             .warnings = {},
+            .refused = refused,
             .hardware = find_hardware(request.hardware)};
-  plan.law_evidence = law->evidence(plan.budget);
-  plan.unrounded = law->optimum_after(plan.budget, plan.tokens);
-  const laws::LossSurface surface(*loss_law, plan.budget, plan.tokens);
-  plan.loss_law_evidence = loss_law->evidence(plan.budget);
+  plan.unrounded = law->optimum_after(budget, tokens);
+  const laws::LossSurface surface(*law, budget, tokens);
   plan.best_layers = surface.best_layers();
   plan.band = surface.band(request.tolerance);
-  plan.laws = side_by_side(law, surface, request.tolerance);
+  plan.laws = side_by_side(asked, law, surface, request.tolerance);
 
-  const PricingContext pricing{surface, plan.hardware, request.step_tokens};
-  plan.objectives = choose_objectives(plan, pricing);
+  plan.lattice = price_lattice(plan, {surface, plan.hardware, request.step_tokens});
+  plan.objectives = choose_objectives(plan);
   for (const ObjectiveRow& row : plan.objectives) {
     if (row.objective == request.objective) plan.recommendation = row.candidate;
   }
   const Shape& shape = plan.recommendation.shape;
   const double L = as_double(shape.layers);
-  const double D = as_double(shape.width);
+  const laws::Place place{budget.block_parameters_at(L), tokens, L};
+  plan.law_evidence = law->evidence(place);
+  plan.loss_law_evidence = law->loss_evidence(place);
   plan.parameters = count_parameters(shape);
   plan.train_flops = count_flops(shape).train_per_token * plan.tokens;
-  const laws::LevineLaw levine;
-  const laws::Optimum transition =
-      levine.optimum(laws::Budget::non_embedding(paper_parameters(L, D)));
-  plan.transition_width = levine.transition_width(L);
-  plan.transition_layers = transition.layers;
-  const double slack = std::max(1.0, transition.layers_interval->high - transition.layers);
-  plan.regime = L > transition.layers + slack   ? DepthRegime::inefficient
-                : L < transition.layers - slack ? DepthRegime::efficient
-                                                : DepthRegime::transition;
+  place_in_regime(plan);
   plan.theory_threshold = theory::depth_threshold(shape.width);
   plan.curve = penalty_curve(surface, plan.band, L);
   plan.neighbours = nearest_published(as_double(plan.parameters.non_embedding()), L, 6);
+  plan.verdict = make_verdict(plan, *law);
   add_statements(plan);
   return plan;
 }

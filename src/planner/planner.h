@@ -1,7 +1,11 @@
 // The planner: from a budget and constraints to a recommended shape with its evidence.
 //
-//   budget -> law's optimum (real numbers) -> rounding -> recommendation
+//   budget -> votes of the laws -> optimum (real numbers) -> lattice -> pick -> verdict
 //                    \-> band, penalties, other laws, neighbours, objectives
+//
+// The rule: among the lattice shapes that meet the budget the pick has the least expected loss, the
+// laws' penalties averaged by their votes (laws/consensus.h). Other objectives choose inside the
+// band of that same average.
 #pragma once
 
 #include <array>
@@ -10,6 +14,7 @@
 #include <vector>
 
 #include "core/enum_names.h"
+#include "laws/consensus.h"
 #include "laws/law.h"
 #include "laws/levine.h"
 #include "planner/candidates.h"
@@ -22,13 +27,12 @@
 
 namespace fathom::planner {
 
-enum class Objective { loss, train_time, decode_latency, accuracy };
+enum class Objective { loss, train_time, decode_latency };
 constexpr auto enum_names(Objective) {
-  return std::array{"loss", "train-time", "decode-latency", "accuracy"};
+  return std::array{"loss", "train-time", "decode-latency"};
 }
 
-/// Chinchilla's rule of thumb (arXiv 2203.15556).
-inline constexpr double kTokensPerParameter = 20;
+using laws::kTokensPerParameter;
 /// How far above the best loss a depth of the band may be.
 inline constexpr double kDefaultTolerance = 0.005;
 
@@ -37,7 +41,7 @@ struct PlanRequest {
   std::optional<double> flops;
   bool count_embeddings = false;
   std::optional<double> tokens;  // default: kTokensPerParameter of each
-  std::string law = laws::LevineLaw::kName;
+  std::string law = laws::Consensus::kName;
   double levine_correlation = 0;
   Objective objective = Objective::loss;
   std::string hardware = kDefaultHardware;
@@ -48,7 +52,7 @@ struct PlanRequest {
 };
 
 /// Levine's regimes for a shape: deeper than the transition depth of its size, shallower, or on it
-/// (within one layer or the fit's one-sigma interval).
+/// (within one layer or the fit's one-sigma interval). Nothing is said outside the law's data.
 enum class DepthRegime { efficient, transition, inefficient };
 constexpr auto enum_names(DepthRegime) {
   return std::array{"depth-efficient", "transition", "depth-inefficient"};
@@ -64,7 +68,9 @@ struct LawRow {
   laws::Optimum optimum;
   laws::Evidence evidence;
   std::optional<Interval> band;  // its own, when it has a loss
-  double penalty;                // of its depth under the plan's loss law
+  double penalty;                // of its depth under the plan's law
+  double vote = 0;               // its weight in the consensus
+  std::string outside;           // where it leaves its data, in words
 };
 
 /// The whole depths inside a band.
@@ -85,6 +91,28 @@ struct ObjectiveRow {
   std::string rule;  // how it was chosen
 };
 
+/// One plain answer, drawn from the numbers of the plan; text and JSON are views of it.
+struct Verdict {
+  laws::Evidence evidence = laws::Evidence::extrapolated;  // of the pick
+  std::string reason;                                      // why it is marked so
+  WholeDepths equals{};  // as good as the pick, clipped at what was trained
+  bool clipped_low = false, clipped_high = false;
+  laws::Evidence equals_evidence = laws::Evidence::extrapolated;
+  std::optional<Candidate> wider, deeper;  // the ends of the equals on the lattice
+  Interval laws_range;                     // depths that the laws with the most to say ask for
+  std::string lowest_law, highest_law;
+  bool laws_disagree = false;               // by more than half
+  std::optional<PublishedDepths> practice;  // depths of published models of this size
+  bool leaves_practice = false;             // the pick is outside them
+  std::vector<std::string> sentences;       // the first is the answer itself
+};
+
+/// A law that was asked for and is not planned with.
+struct RefusedLaw {
+  laws::LawInfo info;
+  std::vector<std::string> reasons;
+};
+
 struct Plan {
   PlanRequest request;
   laws::Budget budget;
@@ -95,20 +123,23 @@ struct Plan {
   Candidate recommendation;
   ParameterCount parameters;
   double train_flops;
-  DepthRegime regime;        // of the recommended shape
-  double transition_width;   // d_x at the recommended depth
-  double transition_layers;  // the depth whose transition has this shape's 12 L d^2
-  double theory_threshold;   // log3 of the width
-  laws::LawInfo loss_law;    // where band and penalties come from
-  laws::Evidence loss_law_evidence;
-  Interval band;       // real depths
-  double best_layers;  // of the loss law
+  std::optional<DepthRegime> regime;  // of the recommended shape, inside Levine's data
+  double transition_width;            // d_x at the recommended depth
+  double transition_layers;           // the depth whose transition has this shape's 12 L d^2
+  double theory_threshold;            // log3 of the width
+  laws::LawInfo loss_law;             // where band and penalties come from
+  laws::Evidence loss_law_evidence;   // of a penalty at the recommended shape
+  Interval band;                      // real depths
+  double best_layers;                 // of the loss law
   std::vector<PenaltyPoint> curve;
+  std::vector<Candidate> lattice;  // by depth, those that meet the budget
   std::vector<LawRow> laws;
+  Verdict verdict;
   std::vector<ObjectiveRow> objectives;
   std::vector<const CatalogueEntry*> neighbours;
   std::vector<Statement> statements;
   std::vector<std::string> warnings;
+  std::optional<RefusedLaw> refused;  // the consensus plans in its place
   Hardware hardware;
 };
 

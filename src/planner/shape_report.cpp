@@ -8,13 +8,21 @@ namespace {
 
 constexpr std::size_t kNeighbours = 5;
 
-std::vector<LawPlace> places_of(const Shape& shape, const ParameterCount& parameters) {
+/// The tokens a published model was trained on where they are known, else Chinchilla's rule.
+double training_tokens(const NamedShape& subject, double parameters) {
+  const bool known = subject.published != nullptr && subject.published->tokens > 0;
+  return known ? subject.published->tokens : laws::kTokensPerParameter * parameters;
+}
+
+std::vector<LawPlace> places_of(const NamedShape& subject, const ParameterCount& parameters) {
+  const Shape& shape = subject.shape;
+  const double tokens = training_tokens(subject, as_double(parameters.non_embedding()));
   const laws::Budget budget = laws::Budget::non_embedding(as_double(parameters.paper_12Ld2));
   std::vector<LawPlace> places;
   for (const laws::LawPointer& law : laws::published_laws()) {
     const laws::Optimum optimum = law->optimum(budget);
-    places.push_back(
-        {law->info(), optimum, as_double(shape.layers) - optimum.layers, law->evidence(budget)});
+    places.push_back({law->info(), optimum, as_double(shape.layers) - optimum.layers,
+                      law->optimum_evidence(budget, tokens)});
   }
   return places;
 }
@@ -61,7 +69,7 @@ ShapeReport report_shape(const NamedShape& subject, const Hardware& hardware,
       .neighbours = {}};
   report.share_of_peak =
       report.flops.train_per_token * tokens / (report.step.total() * hardware.peak_flops);
-  report.places = places_of(shape, report.parameters);
+  report.places = places_of(subject, report.parameters);
   report.neighbours = neighbours_of(subject, report.parameters);
   return report;
 }

@@ -148,4 +148,21 @@ std::vector<const CatalogueEntry*> nearest_published(double non_embedding, doubl
   return nearest;
 }
 
+std::optional<PublishedDepths> published_depths(double non_embedding) {
+  constexpr double kSizeFactor = 1.3;
+  constexpr std::size_t kFewest = 5;
+  std::vector<std::int64_t> depths;
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (!entry.dense_decoder() || entry.sweep_member()) continue;
+    const double size = as_double(count_parameters(entry.shape).non_embedding());
+    if (std::fabs(std::log(size / non_embedding)) <= std::log(kSizeFactor)) {
+      depths.push_back(entry.shape.layers);
+    }
+  }
+  if (depths.size() < kFewest) return std::nullopt;
+  std::sort(depths.begin(), depths.end());
+  const std::size_t tail = depths.size() / 10;
+  return PublishedDepths{depths[tail], depths[depths.size() - 1 - tail], depths.size()};
+}
+
 }  // namespace fathom

@@ -42,4 +42,12 @@ std::vector<const CatalogueEntry*> search_catalogue(const std::string& query);
 std::vector<const CatalogueEntry*> nearest_published(double non_embedding, double layers,
                                                      std::size_t count);
 
+/// What people chose at a size: the tenth to the ninetieth percentile of the depths of released
+/// dense decoders within 30 % of it; nothing where there are fewer than five.
+struct PublishedDepths {
+  std::int64_t low = 0, high = 0;
+  std::size_t models = 0;
+};
+std::optional<PublishedDepths> published_depths(double non_embedding);
+
 }  // namespace fathom

@@ -44,6 +44,22 @@ NamedShape published_shape(const std::string& name) {
 
 }  // namespace
 
+std::string shape_command(const Shape& shape) {
+  std::string command =
+      fmt::format("fathom shape {}x{} --heads {}", shape.layers, shape.width, shape.heads);
+  const auto add = [&](bool differs, const char* name, std::int64_t value) {
+    if (differs) command += fmt::format(" {} {}", name, value);
+  };
+  add(shape.kv_heads != shape.heads, "--kv-heads", shape.kv_heads);
+  add(shape.attention_width() != shape.width, "--head-size", shape.head_size);
+  add(true, "--ffn", shape.ffn);
+  if (shape.gated()) command += " --gated";
+  add(shape.vocab != kDefaultVocab, "--vocab", shape.vocab);
+  add(shape.context != kDefaultContext, "--context", shape.context);
+  if (!shape.tied) command += " --untied";
+  return command;
+}
+
 NamedShape find_shape(const std::string& what, const ShapeRequest& asked) {
   if (looks_like_depth_by_width(what)) return shape_from_numbers(what, asked);
   if (says_more_than_context(asked)) {

@@ -17,6 +17,9 @@ struct NamedShape {
 /// `asked` completes LAYERSxWIDTH. A name or a file says everything itself, so beside one only the
 /// context may be set. ConfigError otherwise, for unknown names, and for models that are not a
 /// dense stack.
+/// The `fathom shape` command that counts this very shape.
+std::string shape_command(const Shape& shape);
+
 NamedShape find_shape(const std::string& what, const ShapeRequest& asked);
 
 }  // namespace fathom

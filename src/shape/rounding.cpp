@@ -1,81 +1,118 @@
 #include "shape/rounding.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 #include "core/counts.h"
-#include "core/error.h"
 
 namespace fathom {
 namespace {
 
-constexpr double kOddHeadsCost = 0.03;
-constexpr double kSmallHeadCost = 0.1;  // per halving below the usual head size
+constexpr double kOddHeadsCost = 0.1;
+constexpr double kAwkwardHeadsCost = 0.01;  // an odd factor above 9: 22, 26, 30 heads
+constexpr double kUnusualHeadCost = 0.01;
+constexpr double kSmallHeadCost = 0.03;
+constexpr double kTrimCost = 0.1;
+constexpr double kMostTrim = 0.2;
+constexpr double kMostTrimNarrow = 0.3;  // below width 512, where the lattice is coarse
+/// A feed-forward of the usual ratio stays when it leaves the budget by no more than this.
+constexpr double kUntrimmed = 0.015;
+constexpr double kFarthestWidth = 1.6;  // of the width that spends the budget
 
-/// Head sizes to try: the requested one, or the usual one and its halves, each with the cost that a
-/// smaller head than usual is given.
+bool is_friendly_depth(std::int64_t layers) {
+  if (layers <= 8) return true;
+  // m 2^k: the four leading bits are m, the rest zero.
+  const int shift = std::max(0, static_cast<int>(std::bit_width(as_size(layers))) - 4);
+  const std::int64_t m = layers >> shift;
+  return (m << shift) == layers && (m == 8 || m == 9 || m == 10 || m == 12 || m == 14) &&
+         layers != 9;
+}
+
+bool is_fine_depth(std::int64_t layers) {
+  return layers % (layers <= 64 ? 2 : layers <= 128 ? 4 : 8) == 0;
+}
+
 struct HeadChoice {
   std::int64_t size;
   double cost;
 };
 
-std::vector<HeadChoice> head_choices(double width, const ShapeRequest& base,
-                                     const RoundingRules& rules) {
+std::vector<HeadChoice> head_choices(double width, const RoundingRules& rules) {
   if (rules.head_size > 0) return {{rules.head_size, 0}};
   const std::int64_t usual = full_head_size(width);
-  // Smaller heads only buy finer widths where the usual ones would force large steps.
-  const bool coarse = as_double(usual * rules.tensor_parallel * base.kv_group) > width / 4;
-  if (!coarse) return {{usual, 0}};
-  std::vector<HeadChoice> choices;
-  double cost = 0;
-  for (std::int64_t size = usual; size >= 16; size /= 2) {
-    choices.push_back({size, cost});
-    cost += kSmallHeadCost;
-  }
+  std::vector<HeadChoice> choices{{usual, 0}, {usual == 128 ? 64 : 128, kUnusualHeadCost}};
+  for (const std::int64_t size : {96, 80, 112}) choices.push_back({size, 2 * kUnusualHeadCost});
+  if (width < 1024) choices.push_back({32, width < 512 ? kUnusualHeadCost : kSmallHeadCost});
+  if (width < 512) choices.push_back({48, kUnusualHeadCost});
+  if (width < 256) choices.push_back({16, kSmallHeadCost});
   return choices;
 }
 
-/// Widths must be a multiple of this: the friendly multiple, whole heads, and heads that split over
-/// the tensor-parallel devices together with their groups.
-std::int64_t width_unit(double width, std::int64_t head_size, const ShapeRequest& base,
+double head_count_cost(std::int64_t heads) {
+  if (heads > 1 && heads % 2 == 1) return kOddHeadsCost;
+  std::int64_t odd = heads;
+  while (odd % 2 == 0) odd /= 2;
+  return odd > 9 ? kAwkwardHeadsCost : 0;
+}
+
+/// Heads must be a multiple of this: they split over the tensor-parallel devices together with
+/// their groups.
+std::int64_t head_unit(const ShapeRequest& base, const RoundingRules& rules) {
+  if (base.kv_heads > 0) return std::lcm(base.kv_heads, rules.tensor_parallel);
+  return rules.tensor_parallel * base.kv_group;
+}
+
+struct Sized {
+  Shape shape;
+  double cost = 0;
+};
+
+/// Gives the feed-forward what the budget leaves, within its limits.
+Sized size_feed_forward(ShapeRequest request, const RoundingTarget& target,
                         const RoundingRules& rules) {
-  const std::int64_t friendly =
-      rules.width_multiple > 0 ? rules.width_multiple : friendly_width_multiple(width);
-  return std::lcm(friendly, head_size * rules.tensor_parallel * base.kv_group);
-}
-
-ShapeRequest candidate_request(const ShapeRequest& base, std::int64_t width, std::int64_t head_size,
-                               const RoundingRules& rules) {
-  ShapeRequest request = base;
-  request.width = width;
-  request.head_size = head_size;
-  request.heads = width / head_size;
+  const auto off = [&](const Shape& shape) {
+    return std::fabs(std::log(target.count(shape) / target.budget));
+  };
+  const bool free = feed_forward_is_free(request);
   request.ffn = feed_forward_width(request, rules.tensor_parallel);
-  return request;
-}
+  const Shape usual = complete(request);
+  if (!free || off(usual) <= kUntrimmed) return {usual, off(usual)};
 
-/// Whole depths near the real one that keep the pipeline rule and the limit.
-std::vector<std::int64_t> depth_candidates(double layers, const RoundingRules& rules) {
-  const std::int64_t unit = rules.pipeline_parallel;
-  std::int64_t most = rules.max_layers > 0 ? rules.max_layers / unit * unit : 0;
-  std::vector<std::int64_t> depths;
-  const std::int64_t below = static_cast<std::int64_t>(layers / as_double(unit)) * unit;
-  for (std::int64_t depth : {below, below + unit}) {
-    if (most > 0) depth = std::min(depth, most);
-    depth = std::max(depth, unit);
-    if (depths.empty() || depths.back() != depth) depths.push_back(depth);
-  }
-  return depths;
+  const std::int64_t unit = std::lcm(feed_forward_multiple(request.width), rules.tensor_parallel);
+  const double per_unit = as_double(usual.layers * usual.ffn_matrices * usual.width * unit);
+  const double wanted = (target.budget - target.count(usual)) / per_unit;
+  const double share = request.width < 512 ? kMostTrimNarrow : kMostTrim;
+  const double most = share * as_double(usual.ffn) / as_double(unit);
+  request.ffn = usual.ffn + unit * std::llround(std::clamp(wanted, -most, most));
+  if (request.ffn < unit) return {usual, off(usual)};
+  const Shape trimmed = complete(request);
+  const double trim = std::fabs(std::log(as_double(trimmed.ffn) / as_double(usual.ffn)));
+  return {trimmed, off(trimmed) + kTrimCost * trim};
 }
 
 }  // namespace
 
-std::int64_t friendly_width_multiple(double width) {
-  if (width >= 1024) return 128;
-  return width >= 192 ? 64 : 32;
+std::vector<std::int64_t> friendly_depths(double low, double high, const RoundingRules& rules,
+                                          bool fine) {
+  const std::int64_t stages = rules.pipeline_parallel;
+  if (rules.max_layers > 0) high = std::min(high, as_double(rules.max_layers));
+  std::vector<std::int64_t> depths;
+  for (std::int64_t layers = stages; as_double(layers) <= high; layers += stages) {
+    const bool friendly = is_friendly_depth(layers) || is_friendly_depth(layers / stages);
+    if (as_double(layers) >= low && (friendly || (fine && is_fine_depth(layers)))) {
+      depths.push_back(layers);
+    }
+  }
+  return depths;
+}
+
+std::int64_t width_step(double width) {
+  if (width < 512) return 32;
+  if (width < 1024) return 64;
+  return std::int64_t{1} << (static_cast<int>(std::log2(width)) - 3);
 }
 
 std::int64_t round_vocab(std::int64_t vocab, std::int64_t tensor_parallel) {
@@ -83,49 +120,33 @@ std::int64_t round_vocab(std::int64_t vocab, std::int64_t tensor_parallel) {
   return (vocab + unit - 1) / unit * unit;
 }
 
-Shape round_to_hardware(const RoundingTarget& target, const ShapeRequest& base,
-                        const RoundingRules& rules) {
-  std::optional<Shape> best;
-  double best_cost = 0;
-  const auto consider = [&](const Shape& shape, double head_cost) {
-    const double layers = as_double(shape.layers);
-    const double off_budget = std::fabs(std::log(target.count(shape) / target.budget));
-    const double off_depth = std::fabs(std::log(layers / target.layers));
-    // An odd number of heads can be split over no even number of devices.
-    const double awkward = shape.heads > 1 && shape.heads % 2 == 1 ? kOddHeadsCost : 0;
-    const double cost = off_budget + 0.5 * off_depth + awkward + head_cost;
-    if (!best || cost < best_cost) {
-      best = shape;
-      best_cost = cost;
-    }
-  };
+bool feed_forward_is_free(const ShapeRequest& base) {
+  return base.ffn == 0 && base.ffn_ratio == 0;
+}
 
-  for (const HeadChoice& head : head_choices(target.width, base, rules)) {
-    const std::int64_t unit = width_unit(target.width, head.size, base, rules);
-    const std::int64_t middle = std::llround(target.width / as_double(unit));
-    for (std::int64_t step = std::max<std::int64_t>(1, middle - target.widths_each_side);
-         step <= std::max<std::int64_t>(1, middle + target.widths_each_side); ++step) {
-      ShapeRequest request = candidate_request(base, step * unit, head.size, rules);
-      if (request.kv_heads > 0 && request.heads % request.kv_heads != 0) continue;
-      // Depth that meets the budget at this width, from the count of one and of two layers.
-      request.layers = 1;
-      const double one = target.count(complete(request));
-      request.layers = 2;
-      const double per_layer = target.count(complete(request)) - one;
-      const double wanted = std::max(1.0, 1 + (target.budget - one) / per_layer);
-      for (const std::int64_t layers : depth_candidates(wanted, rules)) {
-        request.layers = layers;
-        consider(complete(request), head.cost);
-      }
+std::optional<Shape> shape_at_depth(const RoundingTarget& target, const ShapeRequest& base,
+                                    const RoundingRules& rules) {
+  std::optional<Sized> best;
+  for (const HeadChoice& head : head_choices(target.width, rules)) {
+    const std::int64_t multiple = rules.width_multiple > 0 ? rules.width_multiple : 32;
+    const std::int64_t unit = std::lcm(multiple, head.size * head_unit(base, rules));
+    const auto units = static_cast<std::int64_t>(target.width / as_double(unit) / kFarthestWidth);
+    for (std::int64_t width = std::max<std::int64_t>(1, units) * unit;
+         as_double(width) <= std::max(as_double(unit), kFarthestWidth * target.width);
+         width += unit) {
+      if (rules.width_multiple == 0 && width % width_step(as_double(width)) != 0) continue;
+      ShapeRequest request = base;
+      request.layers = target.layers;
+      request.width = width;
+      request.head_size = head.size;
+      request.heads = width / head.size;
+      Sized sized = size_feed_forward(request, target, rules);
+      sized.cost += head.cost + head_count_cost(request.heads);
+      if (!best || sized.cost < best->cost) best = sized;
     }
   }
-  if (!best) {
-    throw ConfigError(
-        fmt::format("no width near {:.0f} fits the rules; relax --width-multiple, --head-size or "
-                    "--kv-group",
-                    target.width));
-  }
-  return *best;
+  if (!best) return std::nullopt;
+  return best->shape;
 }
 
 }  // namespace fathom

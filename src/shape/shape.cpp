@@ -93,8 +93,7 @@ std::int64_t feed_forward_width(const ShapeRequest& request, std::int64_t diviso
   if (request.ffn_ratio == 0 && !request.gated && 4 * request.width % divisor == 0) {
     return 4 * request.width;
   }
-  const std::int64_t unit =
-      std::lcm(request.width >= 1024 ? std::int64_t{128} : std::int64_t{64}, divisor);
+  const std::int64_t unit = std::lcm(feed_forward_multiple(request.width), divisor);
   const double units = feed_forward_ratio(request) * as_double(request.width) / as_double(unit);
   return std::max<std::int64_t>(1, std::llround(units)) * unit;
 }

@@ -103,6 +103,11 @@ std::int64_t usual_head_size(std::int64_t width);
 /// F / D of a request: its own, or 4 plain and 8/3 gated.
 double feed_forward_ratio(const ShapeRequest& request);
 
+/// What F is rounded to: 128, or 64 below width 1024.
+constexpr std::int64_t feed_forward_multiple(std::int64_t width) {
+  return width >= 1024 ? 128 : 64;
+}
+
 /// F for a width: the request's own, or its ratio rounded to a multiple of 128 (64 below width
 /// 1024) and of `divisor`; plain 4D stays exact.
 std::int64_t feed_forward_width(const ShapeRequest& request, std::int64_t divisor = 1);

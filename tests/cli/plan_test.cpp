@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/text.h"
 #include "run_command.h"
 #include "scratch_folder.h"
 #include "shape/hf_config.h"
@@ -44,8 +45,41 @@ TEST(PlanCommand, JsonHasTheFieldsScriptsRelyOn) {
   }
 }
 
-TEST(PlanCommand, TextNamesTheBandTheLawsAndTheNeighbours) {
-  const std::string text = run_command({"plan", "1.3B"}).out;
+TEST(PlanCommand, FirstScreenFitsEightyColumnsAndThirtyLines) {
+  for (const char* size : {"10M", "125M", "1.3B", "7B"}) {
+    const std::string text = run_command({"plan", size}).out;
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 30) << text;
+    for (const std::string& line : split(text, '\n')) EXPECT_LE(display_width(line), 80u) << line;
+    EXPECT_NE(text.find("\n  Take "), std::string::npos);
+    EXPECT_NE(text.find("are as good"), std::string::npos);
+  }
+}
+
+/// The command that the first screen names counts the very shape that it planned.
+TEST(PlanCommand, NextCountsTheSameModel) {
+  for (const char* size : {"30M", "1.3B", "70B"}) {
+    const std::string text = run_command({"plan", size, "--kv-group", "2"}).out;
+    const std::string command = text.substr(text.find("fathom shape ") + 7);
+    std::vector<std::string> arguments = split(command.substr(0, command.find('\n')), ' ');
+    const auto plan = json_of({"plan", size, "--kv-group", "2"});
+    const auto counted = json_of(arguments);
+    EXPECT_EQ(counted["params"]["total"], plan["recommendation"]["parameters"]["total"]) << size;
+  }
+}
+
+TEST(PlanCommand, VerdictIsInTheJson) {
+  const auto plan = json_of({"plan", "125M"});
+  EXPECT_EQ(plan["law"], "consensus");
+  EXPECT_EQ(plan["verdict"]["evidence"], "fitted");
+  EXPECT_EQ(plan["verdict"]["equals_evidence"], "extrapolated");
+  EXPECT_EQ(plan["verdict"]["equals"].size(), 2u);
+  double votes = 0;
+  for (const auto& law : plan["laws"]) votes += law["vote"].get<double>();
+  EXPECT_NEAR(votes, 1, 1e-12);
+}
+
+TEST(PlanCommand, LongTextNamesTheBandTheLawsAndTheNeighbours) {
+  const std::string text = run_command({"plan", "1.3B", "--long"}).out;
   for (const char* part : {"layers", "within 0.5 %", "Levine 2020", "Gemstones 2025", "Liu 2026",
                            "Published neighbours", "decode-latency", "proved", "fitted"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
@@ -71,6 +105,8 @@ TEST(PlanCommand, NonsenseGetsOneLineAndTheRightCode) {
   expect_refused({"plan", "1B", "--hardware", "missing.toml"}, 3);
   expect_refused({"plan", "1B", "--law", "levin2020"}, 2);
   expect_refused({"plan", "1B", "--objective", "speed"}, 2);
+  expect_refused({"plan", "1B", "--objective", "accuracy"}, 2);
+  expect_refused({"plan", "1M", "--total"}, 2);
   expect_refused({"plan", "1B", "--tolerance", "3"}, 2);
   expect_refused({"plan", "1B", "--head-size", "-8"}, 2);
   expect_refused({"plan", "1B", "--max-depth", "many"}, 2);
@@ -91,9 +127,9 @@ TEST(PlanCommand, EmittedConfigsReadBackAsTheSameShape) {
     EXPECT_EQ(count_parameters(shape).total(),
               plan["recommendation"]["parameters"]["total"].get<std::int64_t>());
   }
-  EXPECT_NE(run_command({"plan", "125M", "--emit", "megatron"}).out.find("--num-layers 25"),
+  EXPECT_NE(run_command({"plan", "125M", "--emit", "megatron"}).out.find("--num-layers 18"),
             std::string::npos);
-  EXPECT_NE(run_command({"plan", "125M", "--emit", "nanogpt"}).out.find("n_layer = 25"),
+  EXPECT_NE(run_command({"plan", "125M", "--emit", "nanogpt"}).out.find("n_layer = 18"),
             std::string::npos);
 }
 

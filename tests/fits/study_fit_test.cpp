@@ -241,8 +241,12 @@ TEST(StudyLaw, SurvivesItsFileAndPlans) {
   const StudyLaw original(data);
   const laws::Budget inside = laws::Budget::non_embedding(1e6);
   EXPECT_EQ(law.optimum(inside).layers, original.optimum(inside).layers);
-  EXPECT_EQ(law.evidence(inside), laws::Evidence::fitted);
-  EXPECT_EQ(law.evidence(laws::Budget::non_embedding(1e10)), laws::Evidence::extrapolated);
+  const double tokens = data.token_rule.at(1e6);
+  const laws::Place place{1e6, tokens, data.layers.high};
+  EXPECT_EQ(law.evidence(place), laws::Evidence::fitted);
+  EXPECT_EQ(law.evidence({1e10, tokens, data.layers.high}), laws::Evidence::extrapolated);
+  EXPECT_EQ(law.evidence({1e6, 1000 * tokens, data.layers.high}), laws::Evidence::extrapolated);
+  EXPECT_EQ(law.evidence({1e6, tokens, 2 * data.layers.high}), laws::Evidence::extrapolated);
   EXPECT_THROW(parse_study_law("{}", "x"), DataError);
   EXPECT_THROW(parse_study_law("{\"schema\": \"fathom.law.v9\"}", "x"), DataError);
   EXPECT_THROW(study_law_text(StudyLawData{}), ConfigError);

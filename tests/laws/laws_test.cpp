@@ -188,12 +188,60 @@ TEST(Laws, OptimumIsTheMinimumOfTheLossOnTheSurface) {
   }
 }
 
-TEST(Laws, EvidenceFollowsTheDomain) {
-  EXPECT_EQ(published_law("levine2020")->evidence(Budget::non_embedding(1e8)), Evidence::fitted);
-  EXPECT_EQ(published_law("levine2020")->evidence(Budget::non_embedding(1e12)),
-            Evidence::extrapolated);
-  EXPECT_EQ(published_law("kaplan2020")->evidence(Budget::non_embedding(1e8)),
-            Evidence::convention);
+/// Inside a law's data, and 1 % beyond each edge of size, tokens and depth.
+TEST(Laws, MarksChangeAtTheEdgesOfSizeTokensAndDepth) {
+  for (const char* name : {"levine2020", "gemstones2025", "liu2026"}) {
+    const LawPointer law = published_law(name);
+    const LawInfo& info = law->info();
+    const Interval tokens = info.tokens.value_or(Interval{1, 1e20});
+    const Place inside{std::sqrt(info.parameters.low * info.parameters.high),
+                       std::sqrt(tokens.low * tokens.high),
+                       std::sqrt(info.layers.low * info.layers.high)};
+    EXPECT_EQ(law->evidence(inside), Evidence::fitted) << name;
+    EXPECT_EQ(outside_text(info, inside), "") << name;
+    const auto expect_edges = [&](double Place::*axis, const Interval& data, Evidence beyond) {
+      for (const auto& [value, mark] : {std::pair{data.low, Evidence::fitted},
+                                        {data.high, Evidence::fitted},
+                                        {data.low / 1.01, beyond},
+                                        {data.high * 1.01, beyond}}) {
+        Place place = inside;
+        place.*axis = value;
+        EXPECT_EQ(law->evidence(place), mark) << name << " " << value;
+        EXPECT_EQ(outside_text(info, place).empty(), mark == Evidence::fitted) << name;
+      }
+    };
+    expect_edges(&Place::parameters, info.parameters, Evidence::extrapolated);
+    expect_edges(&Place::layers, info.layers, Evidence::extrapolated);
+    if (info.tokens) {
+      expect_edges(&Place::tokens, *info.tokens, Evidence::extrapolated);
+    } else {
+      expect_edges(&Place::tokens, {1, 1e20}, Evidence::fitted);
+    }
+  }
+  EXPECT_FALSE(published_law("levine2020")->info().tokens);
+  EXPECT_EQ(outside_text(published_law("gemstones2025")->info(), {7e9, 2.5e9, 100}),
+            "its data start at 10B tokens and end at 1.8B parameters, 80 layers");
+}
+
+TEST(Laws, RangesAreThoseOfTheData) {
+  const LawInfo& gemstones = published_law("gemstones2025")->info();
+  EXPECT_EQ(gemstones.layers.low, 3);
+  EXPECT_EQ(gemstones.layers.high, 80);
+  EXPECT_EQ(gemstones.tokens->low, 10e9);
+  EXPECT_EQ(gemstones.tokens->high, 350e9);
+  EXPECT_EQ(published_law("levine2020")->info().layers.high, 48);
+  // Liu's points are Chinchilla's ladder.
+  const PowerFit& ladder = chinchilla_ladder()->fit();
+  EXPECT_EQ(published_law("liu2026")->info().layers.low, ladder.layers.low);
+  EXPECT_EQ(published_law("liu2026")->info().layers.high, ladder.layers.high);
+}
+
+TEST(Laws, ChoicesAndRatiosAreConventions) {
+  for (const char* name : {"kaplan2020", "aspect:64", "chinchilla", "practice"}) {
+    EXPECT_EQ(published_law(name)->optimum_evidence(Budget::non_embedding(1e9), 2e10),
+              Evidence::convention)
+        << name;
+  }
   EXPECT_EQ(published_law("levin2020"), nullptr);
 }
 

@@ -19,11 +19,14 @@ PlanRequest request_for(double parameters) {
 }
 
 TEST(Planner, OneTrillionUnderLevine) {
-  const Plan plan = make_plan(request_for(1e12));
+  PlanRequest request = request_for(1e12);
+  request.law = "levine2020";
+  const Plan plan = make_plan(request);
   EXPECT_NEAR(plan.unrounded.layers, 94.75, 0.01);
   EXPECT_NEAR(plan.unrounded.width, 29657, 30);
   EXPECT_EQ(plan.law_evidence, laws::Evidence::extrapolated);
-  EXPECT_FALSE(plan.warnings.empty());  // outside the band of the loss law, many devices
+  EXPECT_EQ(plan.recommendation.shape.layers, 96);
+  EXPECT_FALSE(plan.warnings.empty());  // many devices
 }
 
 TEST(Planner, RecommendationSpendsTheBudgetOverEightDecades) {
@@ -33,10 +36,10 @@ TEST(Planner, RecommendationSpendsTheBudgetOverEightDecades) {
       request.base.gated = gated;
       const Plan plan = make_plan(request);
       const Shape& shape = plan.recommendation.shape;
-      EXPECT_NEAR(plan.recommendation.parameters / n, 1, n < 3e7 ? 0.15 : 0.05) << n;
+      EXPECT_NEAR(plan.recommendation.parameters / n, 1, 0.03) << n;
       EXPECT_EQ(shape.attention_width(), shape.width);
       EXPECT_LT(std::fabs(std::log(static_cast<double>(shape.layers) / plan.unrounded.layers)),
-                0.45)
+                n < 3e6 ? 0.5 : 0.25)
           << n;
     }
   }
@@ -47,7 +50,7 @@ TEST(Planner, TotalCountsEmbeddings) {
   request.count_embeddings = true;
   const Plan plan = make_plan(request);
   EXPECT_NEAR(static_cast<double>(plan.parameters.total()) / 150e6, 1, 0.04);
-  EXPECT_LT(plan.recommendation.shape.layers,
+  EXPECT_LE(plan.recommendation.shape.layers,
             make_plan(request_for(150e6)).recommendation.shape.layers);
 }
 
@@ -70,27 +73,28 @@ TEST(Planner, BandContainsItsOptimumAndCostsTheTolerance) {
   const Plan plan = make_plan(request_for(435e6));
   EXPECT_LT(plan.band.low, plan.best_layers);
   EXPECT_GT(plan.band.high, plan.best_layers);
-  EXPECT_GT(plan.band.high / plan.band.low, 3);  // the optimum is flat
+  EXPECT_GT(plan.band.high / plan.band.low, 2.5);  // the optimum is flat
   for (const PenaltyPoint& point : plan.curve) {
     const bool inside = point.layers >= plan.band.low && point.layers <= plan.band.high;
     EXPECT_EQ(inside, point.penalty <= 0.005 + 1e-9) << point.layers;
+    EXPECT_GE(point.layers, 3 * 0.999);  // what Gemstones trained
+    EXPECT_LE(point.layers, 80 * 1.001);
   }
 }
 
 TEST(Planner, ObjectivesOrderAsTheyShould) {
   PlanRequest request = request_for(1.3e9);
   const Plan plan = make_plan(request);
-  ASSERT_EQ(plan.objectives.size(), 4u);
+  ASSERT_EQ(plan.objectives.size(), 3u);
   const Candidate& loss = plan.objectives[0].candidate;
   const Candidate& time = plan.objectives[1].candidate;
   const Candidate& latency = plan.objectives[2].candidate;
-  const Candidate& accuracy = plan.objectives[3].candidate;
   EXPECT_LE(time.seconds_to_equal_loss, loss.seconds_to_equal_loss);
   EXPECT_LE(latency.decode_seconds, loss.decode_seconds);
   EXPECT_LE(latency.penalty, request.tolerance);
-  EXPECT_LE(accuracy.penalty, request.tolerance / 5);
-  EXPECT_GE(accuracy.shape.layers, loss.shape.layers);
   EXPECT_LT(latency.shape.layers, loss.shape.layers);
+  // The planned tokens at the modelled rate.
+  EXPECT_NEAR(loss.train_seconds, 26e9 / loss.tokens_per_second, 1e-6 * loss.train_seconds);
 
   request.objective = Objective::decode_latency;
   EXPECT_EQ(make_plan(request).recommendation.shape.layers, latency.shape.layers);
@@ -127,15 +131,38 @@ TEST(Planner, SmallVocabularyIsAWarningWithNumbers) {
   EXPECT_TRUE(warned);
 }
 
-TEST(Planner, RegimeFollowsTheTransition) {
-  EXPECT_EQ(make_plan(request_for(3e7)).regime, DepthRegime::transition);
-  PlanRequest deep = request_for(3e7);
-  deep.law = "gemstones2025";
-  deep.parameters = 1e12;
-  EXPECT_EQ(make_plan(deep).regime, DepthRegime::inefficient);
-  deep.law = "aspect:128";
-  deep.parameters = 1e8;
-  EXPECT_EQ(make_plan(deep).regime, DepthRegime::efficient);
+TEST(Planner, RegimeFollowsTheTransitionInsideLevinesData) {
+  PlanRequest levine = request_for(3e7);
+  levine.law = "levine2020";
+  EXPECT_EQ(make_plan(levine).regime, DepthRegime::transition);
+  levine.law = "aspect:128";
+  levine.parameters = 2e8;
+  EXPECT_EQ(make_plan(levine).regime, DepthRegime::efficient);
+  EXPECT_FALSE(make_plan(request_for(1e12)).regime.has_value());
+}
+
+TEST(Planner, TensorParallelismKeepsSensibleHeadsAndSaysWhatItPads) {
+  PlanRequest request = request_for(125e6);
+  request.rules.tensor_parallel = 8;
+  request.base.vocab = 50257;
+  const Plan plan = make_plan(request);
+  EXPECT_GE(plan.recommendation.shape.head_size, 64);
+  EXPECT_EQ(plan.recommendation.shape.heads % 8, 0);
+  bool said = false;
+  for (const std::string& warning : plan.warnings) {
+    said = said || warning.find("padded from 50,257 to 50,688") != std::string::npos;
+  }
+  EXPECT_TRUE(said);
+}
+
+TEST(Planner, ImpossibleBudgetsAreRefused) {
+  PlanRequest total = request_for(1e6);
+  total.count_embeddings = true;  // the smallest embedding alone is 32 x 50,304
+  EXPECT_THROW(make_plan(total), ConfigError);
+  PlanRequest shallow = request_for(1e9);
+  shallow.rules.max_layers = 1;
+  shallow.rules.width_multiple = 100000;
+  EXPECT_THROW(make_plan(shallow), ConfigError);
 }
 
 TEST(Planner, EveryStatementIsMarked) {

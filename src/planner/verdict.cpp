@@ -1,0 +1,173 @@
+#include "planner/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/counts.h"
+#include "core/text.h"
+#include "core/units.h"
+
+namespace fathom::planner {
+namespace {
+
+/// Laws whose depths differ by more than this factor disagree.
+constexpr double kDisagreement = 1.5;
+/// Votes below this are left out of the range of the laws.
+constexpr double kHeard = 0.1;
+
+bool is_consensus(const Plan& plan) {
+  return plan.law.name == laws::Consensus::kName;
+}
+
+/// "Gemstones 2025 and Liu 2026".
+std::string names_of(const std::vector<std::string>& titles) {
+  if (titles.size() < 2) return join(titles, "");
+  const std::vector<std::string> head(titles.begin(), titles.end() - 1);
+  return join(head, ", ") + " and " + titles.back();
+}
+
+void add_reason(Verdict& verdict, const Plan& plan) {
+  verdict.evidence = plan.law_evidence;
+  if (!is_consensus(plan)) {
+    verdict.reason = plan.law_evidence == laws::Evidence::fitted
+                         ? fmt::format("{} has data at this size, length and depth", plan.law.title)
+                     : plan.law_evidence == laws::Evidence::convention
+                         ? fmt::format("{} is a convention", plan.law.title)
+                         : fmt::format("{} has no data here", plan.law.title);
+    return;
+  }
+  std::vector<std::string> inside;
+  for (const LawRow& row : plan.laws) {
+    if (row.evidence == laws::Evidence::fitted) inside.push_back(row.info.title);
+  }
+  verdict.reason = inside.empty()
+                       ? "no law has data at this size, length and depth; all of them extrapolate"
+                       : fmt::format("{} {} data at this size, length and depth", names_of(inside),
+                                     inside.size() == 1 ? "has" : "have");
+}
+
+/// The band, clipped at the depths that were trained where the pick lies among them, else at the
+/// deepest that a law asks for.
+void add_equals(Verdict& verdict, const Plan& plan, const laws::Law& law) {
+  const double pick = as_double(plan.recommendation.shape.layers);
+  const Interval& trained = law.info().layers;
+  Interval band{std::max(1.0, plan.band.low), plan.band.high};
+  if (pick >= trained.low && pick <= trained.high) {
+    verdict.clipped_low = band.low < trained.low;
+    verdict.clipped_high = band.high > trained.high;
+    band = {std::max(band.low, trained.low), std::min(band.high, trained.high)};
+  } else {
+    // Nothing was trained this deep: no farther than the deepest law goes.
+    double deepest = std::max(pick, plan.unrounded.layers);
+    for (const LawRow& row : plan.laws) {
+      if (row.vote > 0) deepest = std::max(deepest, row.optimum.layers);
+    }
+    band.high = std::min(band.high, deepest);
+  }
+  verdict.equals = whole_depths(band);
+  verdict.equals_evidence = plan.loss_law_evidence;
+  for (const Candidate& candidate : plan.lattice) {
+    const std::int64_t layers = candidate.shape.layers;
+    if (layers < verdict.equals.low || layers > verdict.equals.high) continue;
+    if (as_double(layers) < pick && !verdict.wider) verdict.wider = candidate;
+    if (as_double(layers) > pick) verdict.deeper = candidate;
+  }
+}
+
+void add_laws_range(Verdict& verdict, const Plan& plan) {
+  for (const LawRow& row : plan.laws) {
+    if (row.vote < kHeard) continue;
+    if (verdict.lowest_law.empty() || row.optimum.layers < verdict.laws_range.low) {
+      verdict.laws_range.low = row.optimum.layers;
+      verdict.lowest_law = row.info.title;
+    }
+    if (verdict.highest_law.empty() || row.optimum.layers > verdict.laws_range.high) {
+      verdict.laws_range.high = row.optimum.layers;
+      verdict.highest_law = row.info.title;
+    }
+  }
+  verdict.laws_disagree = !verdict.lowest_law.empty() &&
+                          verdict.laws_range.high > kDisagreement * verdict.laws_range.low;
+}
+
+void add_practice(Verdict& verdict, const Plan& plan) {
+  const std::int64_t pick = plan.recommendation.shape.layers;
+  verdict.practice = published_depths(as_double(plan.parameters.non_embedding()));
+  verdict.leaves_practice =
+      verdict.practice && (pick < verdict.practice->low || pick > verdict.practice->high);
+}
+
+/// "35 % faster", "as fast", "12 % slower".
+std::string speed_text(double seconds, double reference) {
+  const double gain = 100 * (reference / seconds - 1);
+  if (std::fabs(gain) < 3) return "as fast";
+  return gain > 0 ? fmt::format("{:.0f} % faster", gain)
+                  : fmt::format("{:.0f} % slower", 100 * (1 - reference / seconds));
+}
+
+std::string trade_text(const char* way, const Candidate& other, const Candidate& pick) {
+  const std::string train = speed_text(other.train_seconds, pick.train_seconds);
+  const std::string decode = speed_text(other.decode_seconds, pick.decode_seconds);
+  return fmt::format("{} ({}) costs {} loss, {}", way, depth_by_width(other.shape),
+                     format_percent(other.penalty - pick.penalty),
+                     train == decode ? "trains and decodes " + train
+                                     : fmt::format("trains {} and decodes {}", train, decode));
+}
+
+std::string equals_sentence(const Verdict& verdict, const Plan& plan) {
+  const std::string band = fmt::format(
+      "{}{} to {} layers are as good: the loss stays within {:.2g} % of the best ({}{})",
+      verdict.clipped_low && verdict.clipped_high ? "All depths that were trained, " : "",
+      verdict.equals.low, verdict.equals.high, 100 * plan.request.tolerance,
+      to_string(verdict.equals_evidence),
+      verdict.clipped_high && !verdict.clipped_low
+          ? fmt::format("; {} is the deepest that was trained", verdict.equals.high)
+          : "");
+  return band + ".";
+}
+
+}  // namespace
+
+Verdict make_verdict(const Plan& plan, const laws::Law& law) {
+  Verdict verdict;
+  add_reason(verdict, plan);
+  add_equals(verdict, plan, law);
+  add_laws_range(verdict, plan);
+  add_practice(verdict, plan);
+
+  const Shape& shape = plan.recommendation.shape;
+  auto& sentences = verdict.sentences;
+  sentences.push_back(
+      fmt::format("Take {} layers × {} wide: {} heads of {}{}, ffn {}{}.", shape.layers,
+                  shape.width, shape.heads, shape.head_size,
+                  shape.kv_heads == shape.heads ? "" : fmt::format(" ({} kv)", shape.kv_heads),
+                  shape.ffn, shape.gated() ? " gated" : ""));
+  sentences.push_back(equals_sentence(verdict, plan));
+  std::vector<std::string> trades;
+  if (verdict.wider) trades.push_back(trade_text("Wider", *verdict.wider, plan.recommendation));
+  if (verdict.deeper) {
+    trades.push_back(
+        trade_text(verdict.wider ? "deeper" : "Deeper", *verdict.deeper, plan.recommendation));
+  }
+  if (!trades.empty()) sentences.push_back(join(trades, "; ") + ".");
+  if (verdict.laws_disagree) {
+    sentences.push_back(fmt::format("The laws disagree: {} asks for {:.0f} layers, {} for {:.0f}.",
+                                    verdict.lowest_law, verdict.laws_range.low, verdict.highest_law,
+                                    verdict.laws_range.high));
+  }
+  if (verdict.leaves_practice) {
+    const bool shallower = shape.layers > verdict.practice->high;
+    sentences.push_back(fmt::format(
+        "Published models of this size have {} to {} layers. {}", verdict.practice->low,
+        verdict.practice->high,
+        shallower ? "Follow them for latency and tensor parallelism, which like width; the laws "
+                    "for loss."
+                  : "Follow them for accuracy on long training, which likes depth; the laws for "
+                    "loss at this budget."));
+  }
+  return verdict;
+}
+
+}  // namespace fathom::planner
