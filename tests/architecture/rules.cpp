@@ -154,7 +154,7 @@ std::string check_user_include(const Rules& rules, const std::string& file,
   const auto user = rules.users.find(folder);
   Names allowed = user == rules.users.end() ? Names{} : user->second;
   if (folder.starts_with("tests/")) {
-    const std::string room = folder.substr(6);
+    const std::string room = first_folder(folder.substr(6) + "/");
     if (const auto rule = rules.rooms.find(room); rule != rules.rooms.end()) {
       allowed.insert(room);
       allowed.insert(rule->second.begin(), rule->second.end());
