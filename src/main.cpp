@@ -4,9 +4,11 @@
 #include <iostream>
 
 #include "cli/command_line.h"
+#include "engine/cpu/thread_waiting.h"
 #include "terminal/terminal.h"
 
 int main(int argc, char** argv) {
+  fathom::engine::cpu::restart_with_short_waits(argv);
   std::ios::sync_with_stdio(false);
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   fathom::Session session{std::cout, std::cerr, fathom::detect_terminal(STDOUT_FILENO)};
