@@ -6,9 +6,10 @@
 #   docs     widths, links and named paths (tools/check_docs.mjs)
 #   tidy     clang-tidy 14 on sources of src/ that changed since the branch left main, or in the last
 #            commit when on main: the six most changed at most. With --all every source of src/ and
-#            tests/. Needs compile_commands.json in BUILD_FOLDER (default build/release).
+#            tests/.
+#   headers  headers of src/ that changed, or with --all every one, compile alone
 #
-# That every header compiles alone is part of the build (cmake/HeaderCheck.cmake).
+# The last two need a configured BUILD_FOLDER (default build/release).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +21,7 @@ for argument in "$@"; do
     *) build=$argument ;;
   esac
 done
-most_tidied=6
+most_tidied=6 most_headers=24
 failed=0
 
 tool() {  # the path of a clang tool of version 14
@@ -58,13 +59,11 @@ base() {
   echo "$start"
 }
 
-# Sources to look at, the most changed first.
-changed_sources() {
+changed() {  # files of a pattern, the most changed first
   local start
   start=$(git rev-parse --git-dir >/dev/null 2>&1 && base || true)
   [ -n "$start" ] || return 0
-  git diff --numstat --diff-filter=d "$start" -- 'src/*.cpp' |
-    sort -k1,1nr | cut -f3
+  git diff --numstat --diff-filter=d "$start" -- "$1" | sort -k1,1nr | cut -f3
 }
 
 check_tidy() {
@@ -81,7 +80,7 @@ check_tidy() {
   if $all; then
     files=$(find src tests -name '*.cpp' | grep -v '^tests/fuzz/' | sort)
   else
-    files=$(changed_sources)
+    files=$(changed 'src/*.cpp')
   fi
   # Only what this build compiles.
   files=$(for file in $files; do grep -q "/$file\"" "$build/compile_commands.json" && echo "$file"; done || true)
@@ -95,6 +94,20 @@ check_tidy() {
     { grep -v 'warnings generated' "$build/tidy/log" | head -50; return 1; }
 }
 
+check_headers() {
+  if [ ! -f "$build/build.ninja" ]; then
+    echo "headers: skipped, $build is not configured"
+    return 0
+  fi
+  local targets=header_check
+  if ! $all; then
+    targets=$(changed 'src/*.h' | head -n "$most_headers" |
+      sed 's|^src/\(.*\)$|tests/CMakeFiles/header_check.dir/__/headers/\1.cpp.o|')
+    targets=$(for target in $targets; do grep -q "^build $target:" "$build/build.ninja" && echo "$target"; done || true)
+  fi
+  [ -z "$targets" ] || xargs ninja -C "$build" --quiet <<<"$targets"
+}
+
 run() {
   if "check_$1"; then echo "check: $1 is right"; else
     echo "check: $1 FAILED" >&2
@@ -106,4 +119,5 @@ run format
 run size
 if node tools/check_docs.mjs; then :; else failed=1; fi
 run tidy
+run headers
 exit $failed

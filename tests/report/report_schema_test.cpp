@@ -15,18 +15,21 @@ using nlohmann::json;
 
 const SchemaFile kSchema("report.schema.json");
 
-/// A study with tokens whose planned runs have planted results.
+/// A study with tokens whose planned runs have planted results; longer runs end 5 % lower.
 struct FullStudy {
   study::TinyStudy tiny;
-  study::Study study = tiny.begin({shapes(), "grid.head_size=1"});
+  study::Study study;
 
-  FullStudy() {
+  explicit FullStudy(const std::string& tokens)
+      : study(tiny.begin({shapes(), "grid.head_size=1", "budget.tokens=" + tokens})) {
     for (const train::RunRecord& planted : study::planted_records()) {
       for (const study::PlannedRun& run : study.runs) {
         const model::ModelSpec& model = run.spec.model;
         if (model.layers != planted.layers || model.width != planted.width) continue;
         train::RunRecord record = planted;
         record.id = run.id;
+        record.tokens = run.tokens;
+        if (run.tokens > 4000) record.final_loss *= 0.95;
         study::write_planted(study.folder, record);
       }
     }
@@ -46,12 +49,22 @@ json plain(const nlohmann::ordered_json& document) {
 }
 
 TEST(ReportSchema, DescribesAllThatIsWrittenAndNothingElse) {
-  const FullStudy full;
-  const json document = plain(make_report_document(full.study.folder.path()));
-  ASSERT_FALSE(document["fit"]["law"].is_null());
-  ASSERT_FALSE(document["fit"]["joint"].is_null());
-  EXPECT_EQ(kSchema.complaints(document), std::vector<std::string>{});
-  EXPECT_EQ(kSchema.not_in(document), std::set<std::string>{});
+  std::set<std::string> missing;
+  for (const char* tokens : {"3840", "[3840, 7680]"}) {
+    const FullStudy full(tokens);
+    const json document = plain(make_report_document(full.study.folder.path()));
+    ASSERT_FALSE(document["fit"]["law"].is_null());
+    ASSERT_FALSE(document["fit"]["joint"].is_null());
+    ASSERT_FALSE(document["fit"]["surface"].is_null());
+    EXPECT_EQ(kSchema.complaints(document), std::vector<std::string>{});
+    const std::set<std::string> absent = kSchema.not_in(document);
+    if (missing.empty()) {
+      missing = absent;
+    } else {
+      std::erase_if(missing, [&](const std::string& name) { return !absent.contains(name); });
+    }
+  }
+  EXPECT_EQ(missing, std::set<std::string>{});
 }
 
 TEST(ReportSchema, HoldsForStudiesThatAreNotDone) {
