@@ -1,7 +1,6 @@
 // fathom lab report: the verdicts of a lab directory as one HTML page.
 #include <filesystem>
 
-#include "cli/json_output.h"
 #include "cli/lab_commands.h"
 #include "cli/open_page.h"
 #include "report/lab_document.h"

@@ -1,10 +1,9 @@
 #include "cli/open_page.h"
 
 #include <spawn.h>
+#include <unistd.h>
 
 #include "cli/json_output.h"
-
-extern char** environ;
 
 namespace fathom {
 

@@ -125,6 +125,14 @@ TEST(Lab, WrongRequestsGetOneLineBeforehand) {
   expect_refused({"lab", "run", "partial-width", "--slice", "4", "--width", "2"}, 2,
                  "cannot be read in slices");
   expect_refused({"lab", "run", "theorem-1", "--layers", "2"}, 2, "both --layers and --width");
+  expect_refused({"lab", "run", "theorem-1", "--layers", "3", "--width", "30"}, 2,
+                 "L = 3, d = 30, H = 1 and 60 positions would take about");
+  expect_refused(
+      {"lab", "run", "convnet-rank", "--positions", "64", "--channels", "8", "--inputs", "8"}, 2,
+      "64 positions would take about");
+  expect_refused(
+      {"lab", "run", "recurrent-rank", "--positions", "64", "--channels", "64", "--inputs", "64"},
+      2, "would take about");
   expect_refused({"lab", "show", "nothing"}, 2, "no claim 'nothing'");
   expect_refused({"lab", "list", "/nowhere"}, 3, "holds no results");
   expect_refused({"lab", "report", "/nowhere"}, 3, "holds no results");

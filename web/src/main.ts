@@ -15,23 +15,9 @@ import { depth_styles } from './palette';
 import { header, top_bar } from './page/header';
 import { method } from './page/method';
 import { RunTable } from './page/run_table';
+import { section } from './page/section';
 import { transition_tables } from './page/transition_tables';
 import { Store } from './store';
-
-function section(
-  id: string,
-  title: string,
-  lead: string,
-  ...content: (Node | null)[]
-): HTMLElement {
-  return h(
-    'section',
-    { id, 'aria-labelledby': `${id}-heading` },
-    h('h2', { id: `${id}-heading` }, title),
-    lead ? h('p', { class: 'section-lead' }, lead) : null,
-    ...content,
-  );
-}
 
 /// Charts and the printed table are complete on paper even where the reader never scrolled.
 function prepare_print(plots: Plot[], table: RunTable, host: HTMLElement): void {

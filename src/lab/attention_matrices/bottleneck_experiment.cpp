@@ -109,7 +109,7 @@ Thresholds thresholds_of(std::size_t n, std::span<const Json> results) {
   return found;
 }
 
-/// Shows the fits, of which `results` holds one a mask, head size and seed.
+/// Shows the fits, of which `results` holds one per mask, head size and seed.
 std::vector<FitRange> show_fits(const Setup& setup, std::span<const Json> results,
                                 Conclusion& conclusion) {
   ExhibitTable table{fmt::format("KL divergence of the best fit, {} tokens", setup.size("tokens")),

@@ -126,11 +126,13 @@ std::string title(const StackSpec& spec) {
 }
 
 std::string rho_text(double log10_rho) {
+  if (!std::isfinite(log10_rho)) return "-inf";  // all tokens are equal
   if (std::fabs(log10_rho) < 100) return fmt::format("{:.2f}", log10_rho);
   return format_whole(std::llround(log10_rho));
 }
 
 std::string decades_text(double decades) {
+  if (!std::isfinite(decades)) return "-";
   return decades < 1000 ? format_significant(decades, 3) : format_whole(std::llround(decades));
 }
 

@@ -33,7 +33,7 @@ std::vector<Part> plan_paths(const Setup& setup) {
       std::pow(static_cast<double>(spec.heads) + 1, static_cast<double>(spec.layers));
   const double seconds = paths * stack_operations(spec) / static_cast<double>(spec.layers) *
                          static_cast<double>(setup.size("seeds")) * kSecondsPerOperation;
-  check_cost(setup, fmt::format("{} paths a seed", format_significant(paths, 3)), seconds, 0);
+  check_cost(setup, fmt::format("{} paths per seed", format_significant(paths, 3)), seconds, 0);
   std::vector<Part> parts;
   for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
     parts.push_back({fmt::format("paths v{} {} seed={}", kMethodVersion, spec.key(), seed), 1,

@@ -79,7 +79,9 @@ class PartPool {
 
   void tick(std::size_t part, double share) {
     if (events_.stop && events_.stop()) {
-      throw StoppedError("stopped; the same command goes on");
+      throw StoppedError(records_ != nullptr
+                             ? "stopped; the same command goes on"
+                             : "stopped, and nothing was kept; --out DIR keeps finished parts");
     }
     const std::lock_guard lock(mutex_);
     if (failure_) throw StoppedError("another part failed");

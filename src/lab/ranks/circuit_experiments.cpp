@@ -64,7 +64,7 @@ std::vector<Part> plan_conv(const Setup& setup) {
       setting.positions = c.positions;
       setting.pooling = look.pooling;
       setting.partition = exact::parse_partition(look.partition, c.positions);
-      questions.push_back({setting});
+      questions.push_back({setting, false, 0, conv_prediction(c, look)});
     }
   }
   return rank_parts(setup, questions);
@@ -109,6 +109,14 @@ struct RecurrentCase {
   std::size_t layers, channels, inputs, positions;
 };
 
+/// As published: the rank for one layer, a lower bound for more.
+double recurrent_rank(const RecurrentCase& c) {
+  const std::size_t half = c.positions / 2;
+  if (c.layers > 1) return binomial(std::min(c.inputs, c.channels) + half - 1, half);
+  return std::min(static_cast<double>(c.channels),
+                  std::pow(static_cast<double>(c.inputs), static_cast<double>(half)));
+}
+
 std::vector<RecurrentCase> recurrent_list(const Setup& setup) {
   if (setup.own) {
     return {{setup.size("layers"), setup.size("channels"), setup.size("inputs"),
@@ -137,7 +145,7 @@ std::vector<Part> plan_recurrent(const Setup& setup) {
     setting.inputs = c.inputs;
     setting.positions = c.positions;
     setting.partition = exact::parse_partition("left-right", c.positions);
-    questions.push_back({setting});
+    questions.push_back({setting, false, 0, recurrent_rank(c)});
   }
   return rank_parts(setup, questions);
 }
@@ -157,12 +165,8 @@ Conclusion conclude_recurrent(const Setup& setup, const std::vector<Json>& resul
     const RecurrentCase& c = list[i];
     const exact::RankResult found = rank_result(results[i]);
     const auto rank = static_cast<double>(found.rank);
-    const std::size_t half = c.positions / 2;
     const bool one = c.layers == 1;
-    const double published =
-        one ? std::min(static_cast<double>(c.channels),
-                       std::pow(static_cast<double>(c.inputs), static_cast<double>(half)))
-            : binomial(std::min(c.inputs, c.channels) + half - 1, half);
+    const double published = recurrent_rank(c);
     if (one) {
       shallow = true;
       shallow_wrong += rank != published ? 1 : 0;

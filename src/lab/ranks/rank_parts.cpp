@@ -26,6 +26,22 @@ double estimate(const RankQuestion& question, double bytes) {
   return 2 * (3e-11 * side * side * side + 1e-10 * side * side * positions * width * width);
 }
 
+double memory_of(const RankQuestion& question) {
+  const double grid = 8 * question.least_rank * question.least_rank;
+  return std::max(exact::smallest_memory(question.setting, options_of(question)), grid);
+}
+
+/// "the rank of attention with L = 3, d = 30, H = 1 and 60 positions".
+std::string words_of(const exact::RankSetting& setting) {
+  if (setting.family != exact::Family::attention) {
+    return fmt::format("the rank of a {} circuit of {} channels on {} positions",
+                       setting.family == exact::Family::conv ? "convolutional" : "recurrent",
+                       setting.width, setting.positions);
+  }
+  return fmt::format("the rank of attention with L = {}, d = {}, H = {} and {} positions",
+                     setting.layers, setting.width, setting.heads, setting.positions);
+}
+
 }  // namespace
 
 exact::RankSetting attention_setting(std::size_t layers, std::size_t width, std::size_t heads,
@@ -47,12 +63,12 @@ std::vector<Part> rank_parts(const Setup& setup, const std::vector<RankQuestion>
   double bytes = 0;
   std::string largest;
   for (const RankQuestion& question : questions) {
-    const double needed = exact::smallest_memory(question.setting, options_of(question));
+    const double needed = memory_of(question);
     const double cost = estimate(question, needed);
     seconds += cost;
     if (needed > bytes) {
       bytes = needed;
-      largest = question.setting.key();
+      largest = words_of(question.setting);
     }
     std::string key = fmt::format("rank v{} {}", kMethodVersion, question.setting.key());
     if (question.direct) key += " direct";

@@ -17,6 +17,7 @@ struct RankQuestion {
   exact::RankSetting setting;
   bool direct = false;  // from the definition, where the fast form takes the answer for granted
   std::size_t max_side = 0;  // no grid larger than this; the rank is then a lower bound
+  double least_rank = 0;     // known beforehand: the grid must be larger
 };
 
 /// One part per question. ConfigError for what has no meaning or cannot fit in memory.

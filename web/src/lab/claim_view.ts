@@ -86,10 +86,9 @@ function criterion(judged: JudgedCriterion): HTMLElement {
   const [low, high] = judged.interval ?? [];
   const interval =
     typeof low === 'number' && typeof high === 'number'
-      ? ` (${number_text(low)} to ${number_text(high)})`
+      ? ` (${number_text(low, 4)} to ${number_text(high, 4)})`
       : '';
-  const measured =
-    judged.measured === null ? 'not measured' : `${number_text(judged.measured)}${interval}`;
+  const measured = judged.measured === null ? 'not measured' : number_text(judged.measured);
   return h(
     'li',
     { 'data-outcome': judged.outcome, 'data-criterion': judged.id },
@@ -98,7 +97,7 @@ function criterion(judged: JudgedCriterion): HTMLElement {
       'div',
       {},
       h('b', { class: 'measured' }, measured),
-      `, must be ${judged.range}`,
+      `${interval}, must be ${judged.range}`,
       h('div', { class: 'quiet' }, judged.text),
     ),
   );

@@ -6,12 +6,12 @@ import { Plot, type Content, type View } from '../charts/plot';
 import { h, s } from '../dom';
 
 /// 3.4, 1.2e-10, 121,124: short, and the same digits in charts and criteria.
-export function number_text(value: number): string {
+export function number_text(value: number, digits = 5): string {
   const size = Math.abs(value);
   const text =
     value !== 0 && (size >= 1e7 || size < 1e-3)
       ? value.toExponential(2).replace('e+', 'e').replace(/\.?0+e/, 'e')
-      : Number(value.toPrecision(5)).toLocaleString('en-US', { maximumFractionDigits: 6 });
+      : Number(value.toPrecision(digits)).toLocaleString('en-US', { maximumFractionDigits: 6 });
   return text.replace('-', '−').replace('e-', 'e−');
 }
 
@@ -108,7 +108,7 @@ function axis(label: string, log: boolean, values: number[], ticks: number[]): A
     label,
     scale,
     domain: padded(values, scale, 0.04),
-    format: number_text,
+    format: (value) => number_text(value),
   };
   if (ticks.length > 0 && ticks.length <= kMostTicks) spec.values = ticks;
   return spec;

@@ -4,6 +4,7 @@ import type { Plot } from '../charts/plot';
 import type { Claim, LabDocument } from '../generated/lab_schema';
 import { h } from '../dom';
 import { top_bar } from '../page/header';
+import { section } from '../page/section';
 import { claim_view } from './claim_view';
 import { lab_header } from './lab_header';
 import { overview } from './overview';
@@ -16,16 +17,6 @@ function by_topic(claims: Claim[]): Map<string, Claim[]> {
 }
 
 const anchor = (topic: string): string => topic.toLowerCase().replace(/[^a-z0-9]+/g, '-');
-
-function section(id: string, title: string, lead: string, ...content: Node[]): HTMLElement {
-  return h(
-    'section',
-    { id, 'aria-labelledby': `${id}-heading` },
-    h('h2', { id: `${id}-heading` }, title),
-    lead ? h('p', { class: 'section-lead' }, lead) : null,
-    ...content,
-  );
-}
 
 function build(lab: LabDocument): void {
   const plots: Plot[] = [];
