@@ -57,7 +57,7 @@ digest() {
     grep -v -e '"seconds"' -e '"timed_steps"' "$run/record.json"
     cat "$run/metrics.jsonl"
     md5sum "$run/checkpoint/state.safetensors"
-  done; cat points.csv; cat design.json 2>/dev/null) | md5sum
+  done; cat points.csv; if [[ -f design.json ]]; then cat design.json; fi) | md5sum
 }
 
 study=$work/study
