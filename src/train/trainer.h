@@ -54,9 +54,7 @@ class Trainer {
   void forget_pending();
   Evaluation evaluate();
   std::int64_t steps_done() const { return steps_done_; }
-  std::int64_t steps_started() const {
-    return steps_done_ + as_signed(pending_.size());
-  }
+  std::int64_t steps_started() const { return steps_done_ + as_signed(pending_.size()); }
   const model::Transformer& model() const { return *model_; }
   engine::Executor& executor() { return *executor_; }
 
