@@ -16,7 +16,7 @@ struct CheckpointNotes {
   std::uint64_t metrics_bytes = 0;  // how much of metrics.jsonl belongs to the checkpoint
   std::int64_t stale = 0;           // evaluations since the best one
   std::string watch;                // DivergenceWatch::save
-  RunRecord record;                 // so far; its status is done once the run has come to its end
+  RunRecord record;                 // so far; its status is done once the run has ended
   std::string spec;                 // as TOML, for people; not read back
 
   std::map<std::string, std::string> to_metadata() const;

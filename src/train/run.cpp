@@ -103,7 +103,7 @@ class Run {
     }
   }
 
-  /// True when the run had come to its end and only its record was missing.
+  /// True when the run had ended and only its record was missing.
   bool restore() {
     const fs::path checkpoint = folder_.checkpoint();
     fs::create_directories(checkpoint.parent_path());

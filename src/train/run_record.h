@@ -1,7 +1,7 @@
-// What is known of a run, and its file record.json.
+// What is known about a run, and its file record.json.
 //
 // visit_columns lists every column once: record.json, the index (study.db), CSV and JSON exports,
-// `study list` and the report are visitors of it.
+// `study list` and the report all visit that list.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@ namespace fathom::train {
 
 enum class RunStatus : std::uint8_t {
   pending,        // nothing was done yet
-  running,        // a process is at it
-  interrupted,    // it was begun and can go on
+  running,        // a process is training it
+  interrupted,    // it was started and can be resumed
   finished,       // all steps were done
   early_stopped,  // patience ran out
   diverged,       // a result too, with its reason
-  failed          // its last process could not go on
+  failed          // its last process ended with an error
 };
 constexpr auto enum_names(RunStatus) {
   return std::array{"pending",       "running",  "interrupted", "finished",
@@ -98,7 +98,7 @@ struct RunRecord {
 /// The document of record.json.
 nlohmann::ordered_json to_json(const RunRecord& record);
 void write_run_record(const RunRecord& record, const std::filesystem::path& path);
-/// DataError when the file is no record. Fields that an older version did not write keep their
+/// DataError when the file is not a record. Fields that an older version did not write keep their
 /// defaults.
 RunRecord read_run_record(const std::filesystem::path& path);
 

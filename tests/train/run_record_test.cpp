@@ -19,7 +19,7 @@ RunRecord some_record() {
   RunRecord record;
   record.id = "abc";
   record.status = RunStatus::diverged;
-  record.reason = "step 3: the loss is no number";
+  record.reason = "step 3: the loss is not finite";
   record.layers = 6;
   record.width = 128;
   record.heads = 4;
@@ -158,8 +158,8 @@ TEST(CheckpointNotes, ReadBackAndForgiveTheirElders) {
 TEST(DivergenceWatch, FollowsTheRunningMean) {
   DivergenceWatch watch;
   EXPECT_EQ(watch.look({2, 1, 0}), "");
-  EXPECT_EQ(watch.look({NAN, 1, 0}), "the loss is no number");
-  EXPECT_EQ(watch.look({2, INFINITY, 0}), "the gradient is no number");
+  EXPECT_EQ(watch.look({NAN, 1, 0}), "the loss is not finite");
+  EXPECT_EQ(watch.look({2, INFINITY, 0}), "the gradient is not finite");
   // The mean rises by a tenth of the way to 12 each step: 3, 3.9, 4.71 > 1.5 * 2 + 1.
   EXPECT_EQ(watch.look({12, 1, 0}), "");
   DivergenceWatch resumed;
