@@ -43,7 +43,7 @@ Loaded load() {
   const auto entry =
       reinterpret_cast<decltype(&fathom_cuda_module)>(dlsym(handle, kCudaModuleSymbol));
   if (entry == nullptr || entry()->version != kCudaModuleVersion) {
-    loaded.why = fmt::format("{} belongs to another version of fathom; build both anew", kFile);
+    loaded.why = fmt::format("{} belongs to another version of fathom; rebuild both", kFile);
     return loaded;
   }
   loaded.module = entry();

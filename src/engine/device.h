@@ -30,7 +30,7 @@ std::unique_ptr<Executor> make_executor(const StepPlan& plan, const Device& devi
 
 /// The loaded module. DeviceError, in one line: no module, a module of another build, no GPU.
 const CudaModule& cuda_module();
-/// The same without a GPU's presence being asked; nullptr and the reason when there is no module.
+/// The same without checking for a GPU; nullptr and the reason when there is no module.
 const CudaModule* find_cuda_module(std::string* why);
 
 /// Whether cuda_module() would succeed.

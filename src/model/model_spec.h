@@ -39,7 +39,7 @@ constexpr auto enum_names(DepthScheme) {
   return std::array{"none", "admin", "deepnorm"};
 }
 
-/// What each value means stands in visit_keys, once, for readers of the code and of the help.
+/// visit_keys says what each value means, once, for readers of the code and of the help.
 struct ModelSpec {
   std::int64_t layers = 2;
   std::int64_t width = 64;

@@ -9,7 +9,8 @@ namespace fathom::model {
 /// Reads and validates; the caller calls finish() on its own reader, this one on `table`.
 ModelSpec read_model_spec(TomlReader& table);
 
-/// All keys, resolved, one a line, without the [model] header. Reading it back gives an equal spec.
+/// All keys, resolved, one per line, without the [model] header. Reading it back gives an equal
+/// spec.
 std::string to_toml(const ModelSpec& spec);
 
 }  // namespace fathom::model

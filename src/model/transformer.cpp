@@ -22,7 +22,7 @@ ActivationKind activation_kind(FeedForward kind) {
     case FeedForward::identity:
       break;
   }
-  throw InternalError("the identity is no activation");
+  throw InternalError("the identity is not an activation");
 }
 
 /// Appends the ops of one model in reading order.

@@ -19,7 +19,7 @@ struct StudyCost {
   bool exceeds_memory = false;
 };
 
-/// Models at once where nobody says otherwise: one a core, one on a GPU.
+/// Models at once by default: one per core, one on a GPU.
 int default_jobs(const StudySpec& spec);
 
 /// `jobs` 0: the default. Times a few steps unless told not to, or the device is not here.

@@ -1,9 +1,9 @@
 // The rounds of an adaptive study, in its design file: which trajectories each round trains.
 //
 // A round is written before its first run begins, whole or not at all, so a study that was killed
-// finds the round it was at. The choice of the next round needs only this file, the records and the
+// finds the round it was in. The choice of the next round needs only this file, the records and the
 // spec. Costs in seconds rest on steps that were timed once, when the study began: they are kept
-// here too, for a second timing would change the choice.
+// here too, because a second timing would change the choice.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ struct DesignLog {
   std::vector<Trajectory> trajectories() const;
 };
 
-/// Absent when no round was begun. DataError when the file is damaged.
+/// Absent when no round was started. DataError when the file is damaged.
 std::optional<DesignLog> read_design_log(const StudyFolder& folder);
 void write_design_log(const StudyFolder& folder, const DesignLog& log);
 
@@ -39,7 +39,7 @@ void write_design_log(const StudyFolder& folder, const DesignLog& log);
 DesignLog new_design_log(const StudySpec& spec);
 
 /// ConfigError when the folder has rounds that were chosen for another design, other training or
-/// another grid. A larger budget is no other design.
+/// another grid. A larger budget is still the same design.
 void require_same_design(const StudyFolder& folder, const StudySpec& spec);
 
 }  // namespace fathom::study

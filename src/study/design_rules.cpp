@@ -31,7 +31,7 @@ fits::DesignGoal read_goal(const TomlReader& table, const std::string& text, dou
     goal.shallow = parse_whole(text.substr(over + 6), "design: decide");
   } else {
     table.fail("decide",
-               fmt::format("'{}' is no goal; choose from a, b, \"12 over 6\", \"best depth at "
+               fmt::format("'{}' is not a goal; choose from a, b, \"12 over 6\", \"best depth at "
                            "10M\", form",
                            text));
   }
@@ -70,7 +70,7 @@ void read_limits(const TomlReader& table, DesignRules& design) {
   std::sort(design.depths.begin(), design.depths.end());
   design.depths.erase(std::unique(design.depths.begin(), design.depths.end()), design.depths.end());
   if (design.depths.size() < 3) {
-    table.fail("depths", "must allow at least three depths; the best of two is no law");
+    table.fail("depths", "must allow at least three depths; two do not make a law");
   }
   if (design.sizes.size() != 2) {
     table.fail("sizes", "must be the smallest and the largest, e.g. [\"400K\", \"20M\"]");

@@ -38,7 +38,7 @@ struct DesignRules {
   double budget = 0;
 
   fits::CandidateLimits limits() const;
-  /// All that the choice of runs depends on but the budget, as TOML.
+  /// Everything the choice of runs depends on except the budget, as TOML.
   std::string text() const;
 
   template <class Self, class Visitor>

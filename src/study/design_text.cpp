@@ -73,7 +73,7 @@ Json goal_json(const GoalState& goal) {
           {"out_of_reach", goal.out_of_reach}};
 }
 
-/// How the study stands, and what it would take to end it.
+/// Where the study stands, and what it would take to finish it.
 std::string stage_text(const DesignProgress& progress, const DesignRules& rules) {
   const fits::DesignStep& step = progress.step;
   const std::string to_decide =

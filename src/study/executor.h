@@ -1,4 +1,4 @@
-// What executors share: the runs to do, what they tell while at it, how they are stopped, and the
+// What executors share: the runs to do, what they report meanwhile, how they are stopped, and the
 // books they keep.
 #pragma once
 
@@ -61,7 +61,7 @@ class StudyPace {
   std::vector<std::pair<const PlannedRun*, std::int64_t>> first_steps_;
 };
 
-/// A run at which somebody is, since when and from which step on.
+/// A run that a worker has taken, since when and from which step on.
 struct Watched {
   const PlannedRun* run = nullptr;
   std::int64_t first_step = 0;
@@ -81,7 +81,7 @@ class Tally {
   std::size_t left() const { return total_ - result_.done - result_.failed; }
   const ExecutorResult& result() const { return result_; }
 
-  /// Somebody begins with the run, or goes on with it.
+  /// A worker starts or resumes the run.
   Watched begin(const PlannedRun& run);
   /// The run is done, or failed for good.
   void end(const PlannedRun& run, const RunState& state);

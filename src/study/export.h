@@ -21,7 +21,7 @@ std::string export_csv(const std::vector<RunRow>& rows);
 /// {"schema": "fathom.study_runs.v1", "runs": [...]}
 nlohmann::ordered_json export_json(const std::vector<RunRow>& rows);
 
-/// One folder a run under `output` with an event file of all its scalars; the number of runs.
+/// One folder per run under `output` with an event file of all its scalars; the number of runs.
 std::size_t export_tensorboard(const StudyFolder& folder, const std::vector<RunRow>& rows,
                                const std::filesystem::path& output);
 

@@ -39,8 +39,8 @@ class GridBuilder {
   void add(std::int64_t layers, std::int64_t width) {
     const std::int64_t head = rules_.head_size > 0 ? rules_.head_size : usual_head_size(width);
     if (layers < 1 || width < 1 || width % head != 0) {
-      throw ConfigError(fmt::format("grid: {} layers x {} wide is no multiple of the head size {}",
-                                    layers, width, head));
+      throw ConfigError(fmt::format(
+          "grid: {} layers x {} wide is not a multiple of the head size {}", layers, width, head));
     }
     shapes_.insert({layers, width, width / head});
   }

@@ -86,7 +86,6 @@ RunRow row_of(const PlannedRun& run, const RunState& state) {
   row.seed = run.spec.seed;
   row.steps = run.spec.schedule.steps;
   row.flops = run.flops;
-  row.final_loss = row.final_bits_per_byte = row.best_loss = NAN;
   row.status = state.status;
   row.reason = state.reason;
   return row;

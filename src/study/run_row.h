@@ -1,4 +1,4 @@
-// A run of a study as a row of a table: its record, or what is planned of it, with its state.
+// A run of a study as a row of a table: its record, or its plan, with its state.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -34,7 +34,7 @@ std::vector<std::string> row_texts(const RunRow& row);
 /// The row as one JSON object.
 nlohmann::ordered_json row_json(const RunRow& row);
 
-/// One column of a row; DataError, with the nearest name, when there is none of that name.
+/// One column of a row; DataError, with the nearest name, when no column has that name.
 std::string column_text(const RunRow& row, const std::string& column);
 double column_number(const RunRow& row, const std::string& column);
 

@@ -1,9 +1,9 @@
 // What a run's folder says about it. The folder is the truth; every index is made from it.
 //
 //   the record       it ended: finished, stopped early, or diverged (a result with a reason)
-//   the claim        a worker is at it
-//   a failure        its last worker could not go on; running the study again tries once more
-//   metrics          it was begun
+//   the claim        a worker is training it
+//   a failure        its last worker failed; running the study again tries once more
+//   metrics          it was started
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@ struct SlurmTaskOptions {
   std::function<bool()> out_of_time;  // whether the stop that came was Slurm's warning
 };
 
-/// Which task it is stands in the environment; ConfigError when it does not. StoppedError when it
+/// The environment says which task it is; ConfigError when it does not. StoppedError when it
 /// was stopped, with checkpoints.
 void run_slurm_task(const SlurmTaskOptions& options, const ExecutorEvents& events);
 

@@ -1,9 +1,10 @@
 // How long the runs of a study will take, from steps timed on this machine.
 //
 // A few shapes of the study are timed (train/step_benchmark), all jobs at once as the study will
-// run them; the FLOP/s of the others are interpolated in the logarithm of FLOPs a step.
+// run them; the FLOP/s of the others are interpolated in the logarithm of FLOPs per step.
 //
-//   seconds = steps * flops_a_step / rate + evaluations * eval_tokens * flops_a_token / 3 / rate
+//   seconds = steps * flops_per_step / rate
+//             + evaluations * eval_tokens * flops_per_token / 3 / rate
 #pragma once
 
 #include <vector>

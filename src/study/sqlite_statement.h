@@ -13,7 +13,7 @@ namespace fathom::study {
 
 class Statement {
  public:
-  /// ConfigError with SQLite's message when the text is no SQL.
+  /// ConfigError with SQLite's message when the text is not SQL.
   Statement(sqlite3* database, const std::string& sql);
   ~Statement();
   Statement(const Statement&) = delete;

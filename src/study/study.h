@@ -37,7 +37,7 @@ FileLock lock_study(const std::filesystem::path& directory, const std::string& w
 Study begin_study(const std::filesystem::path& directory, const std::optional<StudySpec>& given,
                   const data::PrepareProgress& progress = {});
 
-/// Plans the runs anew: those of the design's rounds where there are any, else the grid's.
+/// Plans the runs again: those of the design's rounds where there are any, else the grid's.
 void plan_again(Study& study);
 
 /// Asks the process that runs the study on this machine to checkpoint and end, and waits for it.

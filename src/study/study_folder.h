@@ -2,7 +2,7 @@
 //
 //   study.toml      the spec, settings applied        lock           held by the running command
 //   corpus.json     the text the tokens were made of  tokens/        the prepared corpus
-//   runs/ID/        one folder a run                  slurm/         scripts and logs of jobs
+//   runs/ID/        one folder per run                slurm/         scripts and logs of jobs
 //   study.db        index of the runs (SQLite)        points.csv     runs with a result, for fits
 //   law.json        the law they follow, if any       report.json, report.html
 //   design.json     rounds of an adaptive study
@@ -21,11 +21,11 @@ namespace fathom::study {
 class StudyRunFolder : public train::RunFolder {
  public:
   using train::RunFolder::RunFolder;
-  /// Locked by the worker that is at the run.
+  /// Locked by the worker that trains the run.
   std::filesystem::path claim() const { return path() / "claim"; }
   /// What the last worker said.
   std::filesystem::path log() const { return path() / "worker.log"; }
-  /// Why the last worker could not go on.
+  /// Why the last worker failed.
   std::filesystem::path failure() const { return path() / "failed.json"; }
   /// Where a half-written record is put aside.
   std::filesystem::path broken_record() const { return record().string() + ".broken"; }

@@ -16,7 +16,7 @@ namespace fathom::study {
 
 class StudyIndex {
  public:
-  /// Opens or makes the file; one that is broken or of another version is made anew. In memory
+  /// Opens or makes the file; one that is broken or of another version is rebuilt. In memory
   /// where its folder cannot be written.
   explicit StudyIndex(const std::filesystem::path& file);
   /// In memory, for one query.
@@ -31,7 +31,7 @@ class StudyIndex {
   void update(const RunRow& row);
   bool is_empty() const;
   /// Rows where the SQL condition holds ("" for all), ordered by a column or expression ("" for
-  /// the order of insertion). ConfigError with SQLite's message when they are no SQL.
+  /// the order of insertion). ConfigError with SQLite's message when they are not SQL.
   std::vector<RunRow> query(const std::string& where, const std::string& order) const;
 
  private:

@@ -49,7 +49,6 @@ std::vector<RunRow> rows_of_points(const fs::path& file) {
     row.tokens = std::llround(point.tokens);
     row.seed = point.seed;
     row.final_loss = point.loss;
-    row.final_bits_per_byte = row.best_loss = NAN;
     row.status = RunStatus::finished;
     rows.push_back(std::move(row));
   }

@@ -12,12 +12,12 @@ namespace fathom::study {
 
 /// All runs: those of the spec in its order, then folders of runs that it does not name. Works
 /// without a spec or tokens: then every folder counts as part of the study. Where the folders of an
-/// old study were not kept at all, its table of points is what is left of it.
+/// old study were not kept at all, its table of points is what is left.
 std::vector<RunRow> collect_rows(const Study& study);
 /// DataError when there is no study.
 std::vector<RunRow> collect_rows(const std::filesystem::path& directory);
 
-/// The one run whose id begins so; ConfigError when it is none or several.
+/// The run whose id begins with this text; ConfigError when none or several do.
 RunRow find_row(const std::filesystem::path& directory, const std::string& id_begin);
 
 /// Runs of the spec with a loss to compare, and of these the ones that `selection` takes.

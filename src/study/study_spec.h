@@ -29,7 +29,7 @@ struct CorpusChoice {
   data::TokenizerRequest tokenizer{.kind = "bpe"};
   std::int64_t eval_tokens = 200'000;
 
-  /// One line that names all that decides the tokens but the text itself.
+  /// One line with everything that decides the tokens except the text itself.
   std::string summary() const;
 
   template <class Self, class Visitor>

@@ -1,6 +1,6 @@
 // TensorBoard event files: scalars by step.
 //
-// A file is a sequence of TFRecords:  u64 length, u32 masked crc of it, data, u32 masked crc.
+// A file is a sequence of TFRecords:  u64 length, u32 its masked crc, data, u32 masked crc.
 //   masked(crc) = ((crc >> 15) | (crc << 17)) + 0xa282ead8,  crc = CRC-32C (Castagnoli)
 // The data are protobuf messages Event { 1: double wall_time, 2: int64 step, 3: string
 // file_version | 5: Summary { 1: repeated Value { 1: string tag, 2: float simple_value } } }.

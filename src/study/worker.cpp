@@ -68,7 +68,7 @@ train::RunRecord run_worker(const WorkerOptions& options) {
                                 run.spec().filename().string()));
   }
   const auto claim = FileLock::acquire(run.claim(), "run " + options.id, kClaimPatienceSeconds);
-  if (!claim) throw StoppedError(fmt::format("run {}: another worker is at it", options.id));
+  if (!claim) throw StoppedError(fmt::format("run {}: another worker is training it", options.id));
   try {
     train::RunRecord record = train_claimed(options, run);
     if (!is_done(record.status)) {

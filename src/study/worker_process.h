@@ -17,7 +17,7 @@ struct WorkerExit {
 
 class WorkerProcess {
  public:
-  /// InternalError when the system gives no process.
+  /// InternalError when the system cannot start a process.
   WorkerProcess(const std::vector<std::string>& command, const std::filesystem::path& log);
 
   /// Its end, when it has ended.

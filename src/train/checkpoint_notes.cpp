@@ -22,8 +22,8 @@ std::string text_of(std::int64_t value) {
 std::string text_of(const std::string& value) {
   return value;
 }
-std::string text_of(const std::optional<RunStatus>& value) {
-  return value ? to_string(*value) : "";
+std::string text_of(RunStatus value) {
+  return is_done(value) ? to_string(value) : "";
 }
 
 void read_text(const std::string& text, double& value) {
@@ -38,47 +38,64 @@ void read_text(const std::string& text, std::int64_t& value) {
 void read_text(const std::string& text, std::string& value) {
   value = text;
 }
-void read_text(const std::string& text, std::optional<RunStatus>& value) {
-  value = find_enum<RunStatus>(text);
+void read_text(const std::string& text, RunStatus& value) {
+  value = find_enum<RunStatus>(text).value_or(value);
 }
 
-constexpr const char* kOutcome = "outcome";
-
-/// The notes of the first version, then those that came with the outcome.
 template <class Notes, class Visitor>
-void visit_notes(Notes& notes, Visitor&& note, bool with_outcome) {
+void visit_notes(Notes& notes, const Visitor& note) {
   note("metrics_bytes", notes.metrics_bytes);
-  note("best_loss", notes.best_loss);
   note("stale", notes.stale);
   note("watch", notes.watch);
-  if (!with_outcome) return;
-  note("final_loss", notes.final_loss);
-  note("final_bits_per_byte", notes.final_bits_per_byte);
-  note("reason", notes.reason);
-  note(kOutcome, notes.outcome);
 }
+
+struct ColumnWriter {
+  std::map<std::string, std::string>& metadata;
+
+  template <class T>
+  void operator()(const Column& column, const T& value) {
+    metadata[column.field] = text_of(value);
+  }
+  void derived(const Column&, double) {}
+};
+
+struct ColumnReader {
+  const std::map<std::string, std::string>& metadata;
+
+  template <class T>
+  void operator()(const Column& column, T& value) {
+    if (const auto found = metadata.find(column.field); found != metadata.end()) {
+      read_text(found->second, value);
+    }
+  }
+  void derived(const Column&, double) {}
+};
 
 }  // namespace
 
 std::map<std::string, std::string> CheckpointNotes::to_metadata() const {
   std::map<std::string, std::string> metadata;
-  const auto write = [&](const char* key, const auto& value) { metadata[key] = text_of(value); };
-  visit_notes(*this, write, true);
+  visit_notes(*this, [&](const char* key, const auto& value) { metadata[key] = text_of(value); });
+  ColumnWriter writer{metadata};
+  RunRecord::visit_columns(record, writer);
   metadata["spec"] = spec;
   return metadata;
 }
 
 CheckpointNotes CheckpointNotes::from_metadata(const std::map<std::string, std::string>& metadata,
-                                               const std::filesystem::path& path) {
+                                               const std::filesystem::path& path,
+                                               RunRecord record) {
   CheckpointNotes notes;
-  const auto read = [&](const char* key, auto& value) {
+  visit_notes(notes, [&](const char* key, auto& value) {
     const auto found = metadata.find(key);
     if (found == metadata.end()) {
       throw DataError(fmt::format("{}: lacks '{}'", path.string(), key));
     }
     read_text(found->second, value);
-  };
-  visit_notes(notes, read, metadata.contains(kOutcome));
+  });
+  ColumnReader reader{metadata};
+  RunRecord::visit_columns(record, reader);
+  notes.record = std::move(record);
   return notes;
 }
 

@@ -1,11 +1,11 @@
 // What a run writes into its checkpoint beside the tensors: enough to go on as if it had not
-// stopped, and to write the record when only that was missing.
+// stopped, and to write the record when only that was missing. Every column of the record is there
+// (RunRecord::visit_columns), under its name in record.json.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "train/run_record.h"
@@ -14,18 +14,16 @@ namespace fathom::train {
 
 struct CheckpointNotes {
   std::uint64_t metrics_bytes = 0;  // how much of metrics.jsonl belongs to the checkpoint
-  double best_loss = 0;
-  std::int64_t stale = 0;  // evaluations since the best one
-  std::string watch;       // DivergenceWatch::save
-  double final_loss = 0, final_bits_per_byte = 0;
-  std::string reason;
-  std::optional<RunStatus> outcome;  // once the run has come to its end
-  std::string spec;                  // as TOML, for people; not read back
+  std::int64_t stale = 0;           // evaluations since the best one
+  std::string watch;                // DivergenceWatch::save
+  RunRecord record;                 // so far; its status is done once the run has ended
+  std::string spec;                 // as TOML, for people; not read back
 
   std::map<std::string, std::string> to_metadata() const;
-  /// DataError, naming `path`, when one is missing; older checkpoints have no outcome.
+  /// DataError, naming `path`, when a note is missing. Columns that a checkpoint of an older
+  /// version lacks keep the values of `record`.
   static CheckpointNotes from_metadata(const std::map<std::string, std::string>& metadata,
-                                       const std::filesystem::path& path);
+                                       const std::filesystem::path& path, RunRecord record = {});
 };
 
 /// The notes of a checkpoint file.

@@ -8,8 +8,8 @@
 namespace fathom::train {
 
 std::string DivergenceWatch::look(const StepResult& result) {
-  if (!std::isfinite(result.loss)) return "the loss is no number";
-  if (!std::isfinite(result.gradient_norm)) return "the gradient is no number";
+  if (!std::isfinite(result.loss)) return "the loss is not finite";
+  if (!std::isfinite(result.gradient_norm)) return "the gradient is not finite";
   if (first_ == 0) first_ = mean_ = result.loss;
   mean_ += 0.1 * (result.loss - mean_);
   if (mean_ <= 1.5 * first_ + 1) return "";

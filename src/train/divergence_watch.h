@@ -1,5 +1,5 @@
-// Notices a run that has gone wrong: a loss or gradient that is no number, or a running mean of the
-// loss far above where training began.
+// Notices a run that has gone wrong: a loss or gradient that is not finite, or a running mean of
+// the loss far above where training began.
 //
 //   mean += 0.1 (loss - mean);   diverged when mean > 1.5 first + 1
 #pragma once

@@ -1,4 +1,4 @@
-// metrics.jsonl, the story of a run: one JSON object a line, a line for every step and for every
+// metrics.jsonl, the story of a run: one JSON object per line, a line for every step and for every
 // evaluation. Written by one process at a time, flushed line by line, never rewritten but for what
 // a resume cuts off; read while it grows, so the last line may be cut short.
 //

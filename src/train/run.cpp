@@ -103,7 +103,7 @@ class Run {
     }
   }
 
-  /// True when the run had come to its end and only its record was missing.
+  /// True when the run had ended and only its record was missing.
   bool restore() {
     const fs::path checkpoint = folder_.checkpoint();
     fs::create_directories(checkpoint.parent_path());
@@ -111,29 +111,23 @@ class Run {
       metrics_.open(0);
       return false;
     }
-    const auto notes = CheckpointNotes::from_metadata(trainer_.load(checkpoint), checkpoint);
-    record_.best_loss = notes.best_loss;
-    record_.final_loss = notes.final_loss;
-    record_.final_bits_per_byte = notes.final_bits_per_byte;
-    record_.reason = notes.reason;
+    const auto notes =
+        CheckpointNotes::from_metadata(trainer_.load(checkpoint), checkpoint, record_);
+    const std::string id = record_.id;
+    record_ = notes.record;
+    record_.id = id;  // the checkpoint may be the stem of a shorter run
     stale_ = notes.stale;
     watch_.load(notes.watch);
     metrics_.open(notes.metrics_bytes);
-    if (notes.outcome) record_.status = *notes.outcome;
-    return notes.outcome.has_value();
+    return is_done(record_.status);
   }
 
-  /// `outcome` is absent before the end of the run.
-  void save(const fs::path& path, std::optional<RunStatus> outcome = {}) {
+  void save(const fs::path& path) {
     CheckpointNotes notes;
     notes.metrics_bytes = metrics_.bytes();
-    notes.best_loss = record_.best_loss;
     notes.stale = stale_;
     notes.watch = watch_.save();
-    notes.final_loss = record_.final_loss;
-    notes.final_bits_per_byte = record_.final_bits_per_byte;
-    notes.reason = record_.reason;
-    notes.outcome = outcome;
+    notes.record = record_;
     notes.spec = to_toml(spec_);
     trainer_.save(path, notes.to_metadata());
   }
@@ -166,7 +160,7 @@ class Run {
   RunRecord finish(RunStatus outcome) {
     record_.status = outcome;
     if (outcome == RunStatus::diverged) record_.final_loss = record_.final_bits_per_byte = NAN;
-    save(folder_.checkpoint(), outcome);
+    save(folder_.checkpoint());
     return write_record();
   }
 

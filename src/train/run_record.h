@@ -1,10 +1,11 @@
-// What is known of a run, and its file record.json.
+// What is known about a run, and its file record.json.
 //
 // visit_columns lists every column once: record.json, the index (study.db), CSV and JSON exports,
-// `study list` and the report are visitors of it.
+// `study list` and the report all visit that list.
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
@@ -16,12 +17,12 @@ namespace fathom::train {
 
 enum class RunStatus : std::uint8_t {
   pending,        // nothing was done yet
-  running,        // a process is at it
-  interrupted,    // it was begun and can go on
+  running,        // a process is training it
+  interrupted,    // it was started and can be resumed
   finished,       // all steps were done
   early_stopped,  // patience ran out
   diverged,       // a result too, with its reason
-  failed          // its last process could not go on
+  failed          // its last process ended with an error
 };
 constexpr auto enum_names(RunStatus) {
   return std::array{"pending",       "running",  "interrupted", "finished",
@@ -46,7 +47,8 @@ struct Column {
       : name(in_tables), field(in_record), quantity(meant) {}
 };
 
-/// Of a run that has not ended: what it was asked to do, and no losses.
+/// Of a run that has not ended: what it was asked to do. What only training can tell starts as NaN,
+/// which tables show as empty and JSON as null.
 struct RunRecord {
   std::string id;
   std::int64_t layers = 0, width = 0, heads = 0;
@@ -54,14 +56,14 @@ struct RunRecord {
   std::int64_t parameters = 0;
   std::int64_t tokens = 0;
   std::uint64_t seed = 0;
-  double final_loss = 0, final_bits_per_byte = 0;  // held out, nats a token
+  double final_loss = NAN, final_bits_per_byte = NAN;  // held out; the loss in nats per token
   RunStatus status = RunStatus::pending;
   std::string reason;  // of a divergence or a failure
   double seconds = 0;  // of the last process, which did timed_steps of the steps
   double flops = 0;    // of the training steps, masked scores not counted
   std::int64_t steps = 0;
   std::int64_t timed_steps = 0;
-  double best_loss = 0;  // least of all evaluations
+  double best_loss = NAN;  // least of all evaluations
   std::int64_t memory_bytes = 0;
 
   double tokens_per_second() const;
@@ -96,7 +98,7 @@ struct RunRecord {
 /// The document of record.json.
 nlohmann::ordered_json to_json(const RunRecord& record);
 void write_run_record(const RunRecord& record, const std::filesystem::path& path);
-/// DataError when the file is no record. Fields that an older version did not write keep their
+/// DataError when the file is not a record. Fields that an older version did not write keep their
 /// defaults.
 RunRecord read_run_record(const std::filesystem::path& path);
 

@@ -19,7 +19,7 @@ namespace fathom::train {
 
 inline constexpr double kMost = 0x1p40;  // of any count in a spec
 
-/// What each value means stands in the lists of keys, once.
+/// The lists of keys below say what each value means, once.
 struct RunSpec {
   model::ModelSpec model;
 

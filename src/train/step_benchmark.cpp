@@ -109,7 +109,7 @@ struct PackedModel {
       : model(model::build_transformer(spec, placed(options, device))),
         executor(make_executor(model->plan, device)) {}
 
-  /// Starts anew and returns the last loss.
+  /// Starts over and returns the last loss.
   float train(std::int64_t steps) {
     StepScalars scalars;
     scalars.loss_scale = 1.0f / static_cast<float>(model->rows());

@@ -50,7 +50,7 @@ class Trainer {
     start_step();
     return finish_step();
   }
-  /// Pending steps as if they had not been asked for, but for the parameters.
+  /// Drops the pending steps; only the parameters keep their effect.
   void forget_pending();
   Evaluation evaluate();
   std::int64_t steps_done() const { return steps_done_; }

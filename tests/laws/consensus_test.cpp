@@ -43,7 +43,8 @@ TEST(Consensus, TheSpreadIsThatOfTheLawsWhereAllHaveData) {
 
 TEST(Consensus, VotesFollowTheData) {
   // At 550M and 11B tokens all three have data and nearly equal votes.
-  for (const Vote& vote : consensus_at(550e6, 11e9).votes()) {
+  const Consensus three = consensus_at(550e6, 11e9);
+  for (const Vote& vote : three.votes()) {
     EXPECT_TRUE(vote.inside());
     EXPECT_NEAR(vote.weight, 1.0 / 3, 0.1);
   }

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "laws/aspect.h"
 #include "laws/gemstones.h"
 #include "laws/lambert_w.h"
@@ -176,14 +178,38 @@ TEST(Laws, BandsOfHalfAPercent) {
 }
 
 TEST(Laws, OptimumIsTheMinimumOfTheLossOnTheSurface) {
-  for (const char* name : {"gemstones2025", "liu2026"}) {
-    const LawPointer law = published_law(name);
+  int with_loss = 0;
+  for (const LawPointer& law : published_laws()) {
+    if (!law->has_loss()) continue;
+    ++with_loss;
+    const std::string& name = law->info().name;
     for (const Budget& budget : {Budget::non_embedding(4e8), Budget::total(4e8, 50304, true)}) {
       const LossSurface surface(*law, budget, 1e10);
       const double best = surface.best_layers();
       EXPECT_GT(surface.penalty(best * 1.1), 0) << name;
       EXPECT_GT(surface.penalty(best / 1.1), 0) << name;
       EXPECT_LT(surface.penalty(best * 1.01), 1e-4) << name;
+    }
+  }
+  EXPECT_GE(with_loss, 2);
+}
+
+TEST(Laws, EveryOneIsDescribedAndSpendsItsBudget) {
+  const std::string readme = read_text_file(FATHOM_SOURCE_DIR "/README.md");
+  std::set<std::string> names;
+  for (const LawPointer& law : published_laws()) {
+    const LawInfo& info = law->info();
+    EXPECT_TRUE(names.insert(info.name).second) << info.name << " is listed twice";
+    EXPECT_FALSE(info.title.empty() || info.source.empty() || info.claim.empty()) << info.name;
+    EXPECT_TRUE(!info.fitted || info.parameters.high > info.parameters.low) << info.name;
+    if (info.source.starts_with("arXiv ")) {
+      EXPECT_NE(readme.find("(" + info.source.substr(6) + ")"), std::string::npos)
+          << info.name << " has no row in README.md";
+    }
+    for (const Budget& budget : {Budget::non_embedding(4e8), Budget::total(4e8, 50304, true)}) {
+      const Optimum best = law->optimum(budget);
+      EXPECT_GT(best.layers, 0) << info.name;
+      EXPECT_NEAR(best.width, budget.width_at(best.layers), 1e-9 * best.width) << info.name;
     }
   }
 }

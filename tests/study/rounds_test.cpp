@@ -215,7 +215,7 @@ TEST(Rounds, ContradictionsAreOneClearLine) {
   EXPECT_TRUE(contains(said({"design.decide=[\"48 over 24\"]"}), "does not allow"));
   EXPECT_TRUE(contains(said({"design.decide=[\"3 over 6\"]"}), "deeper network is named first"));
   EXPECT_TRUE(contains(said({"design.decide=[\"best depth at 1B\"]"}), "outside"));
-  EXPECT_TRUE(contains(said({"design.decide=[\"truth\"]"}), "is no goal"));
+  EXPECT_TRUE(contains(said({"design.decide=[\"truth\"]"}), "is not a goal"));
   EXPECT_TRUE(contains(said({"design.error=[0.1, 0.2]"}), "one number for each"));
   EXPECT_TRUE(contains(said({"design.min_width=4000"}), "no"));
   EXPECT_TRUE(contains(said({"grid.kind=\"list\"", "grid.shapes=[\"24x2048\"]"}), "first round"));

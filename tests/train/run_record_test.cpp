@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "field_count.h"
 #include "scratch_folder.h"
 #include "train/checkpoint_notes.h"
 #include "train/divergence_watch.h"
@@ -18,7 +19,7 @@ RunRecord some_record() {
   RunRecord record;
   record.id = "abc";
   record.status = RunStatus::diverged;
-  record.reason = "step 3: the loss is no number";
+  record.reason = "step 3: the loss is not finite";
   record.layers = 6;
   record.width = 128;
   record.heads = 4;
@@ -34,6 +35,22 @@ RunRecord some_record() {
   record.timed_steps = 5;
   record.memory_bytes = 99;
   return record;
+}
+
+struct CountColumns {
+  std::size_t count = 0;
+  template <class T>
+  void operator()(const Column&, const T&) {
+    ++count;
+  }
+  void derived(const Column&, double) {}
+};
+
+TEST(RunRecord, EveryFieldIsAColumn) {
+  const RunRecord record;
+  CountColumns columns;
+  RunRecord::visit_columns(record, columns);
+  EXPECT_EQ(columns.count, field_count<RunRecord>());
 }
 
 TEST(RunRecord, ReadsBackWhatItWrote) {
@@ -114,20 +131,25 @@ TEST(MetricsFile, TellsTheStoryAndItsEnd) {
 TEST(CheckpointNotes, ReadBackAndForgiveTheirElders) {
   CheckpointNotes notes;
   notes.metrics_bytes = 123;
-  notes.best_loss = INFINITY;
   notes.stale = 2;
   notes.watch = "4.5 4.25";
-  notes.reason = "because";
-  notes.outcome = RunStatus::early_stopped;
+  notes.record = some_record();
+  notes.record.best_loss = INFINITY;
   auto metadata = notes.to_metadata();
   const auto read = CheckpointNotes::from_metadata(metadata, "c");
   EXPECT_EQ(read.to_metadata()["best_loss"], "inf");
-  EXPECT_EQ(read.outcome, RunStatus::early_stopped);
   EXPECT_EQ(read.metrics_bytes, 123u);
-  for (const char* later : {"outcome", "reason", "final_loss", "final_bits_per_byte", "spec"}) {
-    metadata.erase(later);
-  }
-  EXPECT_FALSE(CheckpointNotes::from_metadata(metadata, "c").outcome);
+  EXPECT_EQ(to_json(read.record), to_json(notes.record));
+  // The first version had none of the record but the best loss.
+  const auto fields = to_json(notes.record);
+  for (const auto& [field, value] : fields.items()) metadata.erase(field);
+  metadata["best_loss"] = "2.5";
+  RunRecord begun;
+  begun.layers = 3;
+  const RunRecord old = CheckpointNotes::from_metadata(metadata, "c", begun).record;
+  EXPECT_FALSE(is_done(old.status));
+  EXPECT_EQ(old.best_loss, 2.5);
+  EXPECT_EQ(old.layers, 3);
   metadata.erase("stale");
   EXPECT_EQ(error_of<DataError>([&] { CheckpointNotes::from_metadata(metadata, "c"); }),
             "c: lacks 'stale'");
@@ -136,8 +158,8 @@ TEST(CheckpointNotes, ReadBackAndForgiveTheirElders) {
 TEST(DivergenceWatch, FollowsTheRunningMean) {
   DivergenceWatch watch;
   EXPECT_EQ(watch.look({2, 1, 0}), "");
-  EXPECT_EQ(watch.look({NAN, 1, 0}), "the loss is no number");
-  EXPECT_EQ(watch.look({2, INFINITY, 0}), "the gradient is no number");
+  EXPECT_EQ(watch.look({NAN, 1, 0}), "the loss is not finite");
+  EXPECT_EQ(watch.look({2, INFINITY, 0}), "the gradient is not finite");
   // The mean rises by a tenth of the way to 12 each step: 3, 3.9, 4.71 > 1.5 * 2 + 1.
   EXPECT_EQ(watch.look({12, 1, 0}), "");
   DivergenceWatch resumed;

@@ -16,6 +16,7 @@
 #include "core/files.h"
 #include "data/prepare.h"
 #include "data/sample_text.h"
+#include "field_count.h"
 #include "scratch_folder.h"
 
 namespace fathom::train {
@@ -270,6 +271,22 @@ TEST(RunSpecText, RoundTripsAndRefusesTypos) {
   EXPECT_THROW(read_run_spec_text(text, "x.toml", {"model.norm=pree"}), ConfigError);
   EXPECT_THROW(read_run_spec_text(text, "x.toml", {"nonsense"}), ConfigError);
   EXPECT_THROW(read_run_spec_text(text, "x.toml", {"train.steps=0"}), ConfigError);
+}
+
+TEST(RunSpecText, EveryFieldHasAKey) {
+  const auto tables = describe_run_spec();
+  // Of the run's own fields, model, schedule and optimiser are structs with keys of their own.
+  const std::size_t own = field_count<RunSpec>() - 3 + field_count<Schedule>() +
+                          field_count<model::OptimiserSettings>();
+  EXPECT_EQ(tables.at(0).keys.size() + tables.at(2).keys.size(), own);
+  EXPECT_EQ(tables.at(1).keys.size(), field_count<model::ModelSpec>());
+}
+
+/// Ids name the folders of studies. When this fails after adding a key, make it only_when_set with
+/// a default of zero, false or empty.
+TEST(RunSpecText, IdsStayThoseOfEarlierVersions) {
+  const std::string text = "[data]\ntokens = \"t\"\n[model]\nvocab = 50\n[train]\n";
+  EXPECT_EQ(run_id(read_run_spec_text(text, "x.toml"), Hash128{}), "43240926f71314e1");
 }
 
 TEST(RunSpecText, RunLengthAndBatchCorrection) {

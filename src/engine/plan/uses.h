@@ -1,4 +1,4 @@
-// Which tensors an op reads and writes: all that lifetimes and dependencies need to know of it.
+// Which tensors an op reads and writes: all that lifetimes and dependencies need to know.
 #pragma once
 
 #include <algorithm>

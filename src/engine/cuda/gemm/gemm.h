@@ -46,7 +46,7 @@ class Workspaces {
   Workspaces& operator=(const Workspaces&) = delete;
 
   void add(cudaStream_t stream) { blocks_[stream] = nullptr; }
-  /// All blocks anew; nothing may be running.
+  /// Resets all blocks; nothing may be running.
   void resize(std::size_t bytes);
   void* of(cudaStream_t stream) const { return blocks_.at(stream); }
   std::size_t bytes() const { return bytes_; }  // of one

@@ -12,8 +12,8 @@
 // and y_i = sum_j a_ij v_j. Masks: causal j <= i, strict j < i, bidirectional all j; a window w > 0
 // keeps only |i - j| < w. A row without any key gives y = 0.
 //
-// No T x T matrix is kept: forward stores one number a row, `stats` f32 [B H, T] (softmax: the log
-// of the sum; linear: the sum), backward recomputes the weights block by block from it.
+// No T x T matrix is kept: forward stores one number per row, `stats` f32 [B H, T] (softmax: the
+// log of the sum; linear: the sum), backward recomputes the weights block by block from it.
 // Backward, with p = dy_i . v_j and delta_i = sum_j a_ij p_ij = <dy_i, y_i>:
 //   dv_j = sum_i a_ij dy_i;   ds_ij = a_ij (p_ij - delta_i)  (softmax),  p_ij  (none),
 //   (p_ij - delta_i) / sum_i  (linear);   dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij

@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
   put_column_sums<LANES>(a, sums, reinterpret_cast<float*>(memory), in_hand, c, width);
 }
 
-/// One block a row; the row's share of the sums goes to partial[row].
+/// One block per row; the row's share of the sums goes to partial[row].
 __global__ void backward_any_kernel(Backward a) {
   __shared__ float shared[33];
   const std::int64_t row = blockIdx.x, base = row * a.width;

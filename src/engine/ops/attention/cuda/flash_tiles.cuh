@@ -182,8 +182,8 @@ __device__ __forceinline__ void store_rows(const float (&c)[MT][KP / 8][4],
   }
 }
 
-/// What this block works on: a tile of rows of one head of one sequence. Kernels ask anew when they
-/// store, instead of holding the answers in registers over their loops.
+/// What this block works on: a tile of rows of one head of one sequence. Kernels ask again when
+/// they store, instead of holding the answers in registers over their loops.
 struct BlockPlace {
   int sequence, b, head, tile;  // sequence = b heads + head
   std::int64_t first_row;       // of the sequence, in qkv and y
