@@ -28,7 +28,7 @@ constexpr std::size_t kFirstStride = 2;
 constexpr double kFirstReach = 1.45;
 constexpr std::array kFirstDepths{-1.3, -0.65, 0.0, 0.65, 1.3};
 // The first round may cost this share of the budget, and half of it to see so many sizes.
-constexpr double kFirstShare = 0.04;
+constexpr double kFirstShare = 0.025;
 constexpr double kFirstLimit = 0.5;
 constexpr std::size_t kFirstSizes = 4;
 // Shapes from which on a surface is safely fitted.
@@ -128,31 +128,56 @@ class Seeds {
   std::map<ShapeId, std::set<std::uint64_t>> used_;
 };
 
-/// The best trajectory to add; absent when none fits the money or none helps.
-std::optional<std::size_t> pick(const DesignPicture& picture,
-                                const std::vector<Candidate>& candidates, double money) {
-  std::optional<std::size_t> best;
+/// What is added at once: a trajectory, or two of about one size. At a size not seen before one
+/// depth alone tells only the level there; two tell which is better.
+using Choice = std::vector<const Candidate*>;
+
+std::vector<Choice> list_choices(const std::vector<Candidate>& candidates) {
+  constexpr double kSameSize = 0.2;  // of ln N
+  std::vector<Choice> choices;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    choices.push_back({&candidates[i]});
+    for (std::size_t j = i + 1; j < candidates.size(); ++j) {
+      const double apart = std::log(candidates[j].shape.params / candidates[i].shape.params);
+      if (std::fabs(apart) < kSameSize &&
+          candidates[i].shape.layers != candidates[j].shape.layers) {
+        choices.push_back({&candidates[i], &candidates[j]});
+      }
+    }
+  }
+  return choices;
+}
+
+double cost_of(const Choice& choice) {
+  double cost = 0;
+  for (const Candidate* candidate : choice) cost += candidate->cost;
+  return cost;
+}
+
+/// The best choice by gain for cost; null when none fits the money or none helps.
+const Choice* pick(const DesignPicture& picture, const std::vector<Choice>& choices, double money) {
+  const Choice* best = nullptr;
   double most = 0;
-  for (std::size_t c = 0; c < candidates.size(); ++c) {
-    if (candidates[c].cost > money) continue;
-    const double gain = picture.gain(candidates[c]);
+  for (const Choice& choice : choices) {
+    const double cost = cost_of(choice);
+    if (cost > money) continue;
+    const double gain = picture.gain(choice);
     if (gain < 1e-9) continue;
-    const double value = gain / candidates[c].cost;
-    if (value > most * (1 + 1e-9)) most = value, best = c;
+    if (gain / cost > most * (1 + 1e-9)) most = gain / cost, best = &choice;
   }
   return best;
 }
 
 /// Cost from here until all goals are decided, as the picture foresees it.
-std::optional<double> forecast(DesignPicture picture, const std::vector<Candidate>& candidates,
+std::optional<double> forecast(DesignPicture picture, const std::vector<Choice>& choices,
                                double most) {
   double cost = 0;
   for (int i = 0; i < kFarRuns && cost < most; ++i) {
     if (picture.all_decided()) return cost;
-    const auto next = pick(picture, candidates, 1e300);
-    if (!next) break;
-    picture.add(candidates[*next]);
-    cost += candidates[*next].cost;
+    const Choice* next = pick(picture, choices, 1e300);
+    if (next == nullptr) break;
+    for (const Candidate* candidate : *next) picture.add(*candidate);
+    cost += cost_of(*next);
   }
   return picture.all_decided() ? std::optional(cost) : std::nullopt;
 }
@@ -244,7 +269,15 @@ std::optional<double> cost_with_wider_limits(const SurfacePosterior& posterior,
   }
   std::vector<Candidate> candidates = list_candidates(spec, wider);
   const DesignPicture picture = DesignPicture::cautious(posterior, candidates, states);
-  return forecast(picture, candidates, kFarCost * spec.budget);
+  return forecast(picture, list_choices(candidates), kFarCost * spec.budget);
+}
+
+/// The runs reach, nearly, to the ends of the sizes and depths allowed.
+bool covers(const SurfaceData& data, const CandidateLimits& limits) {
+  constexpr double kNearly = 0.4;  // of ln N
+  return data.log_size.low < std::log(limits.smallest) + kNearly &&
+         data.log_size.high > std::log(limits.largest) - kNearly &&
+         data.depths.front() <= limits.depths.front() && data.depths.back() >= limits.depths.back();
 }
 
 }  // namespace
@@ -295,8 +328,13 @@ DesignStep next_batch(std::span<const RunPoint> runs, const DesignSpec& spec) {
   bool any_reachable = false;
   for (const DesignGoal& goal : spec.goals) {
     step.goals.push_back(measure_goal(*posterior, draws, goal));
+    // What lies beyond the runs may still lie within the limits.
+    step.goals.back().out_of_reach &= covers(posterior->data(), spec.limits);
   }
-  DesignPicture picture = DesignPicture::cautious(*posterior, candidates, step.goals);
+  // Runs are chosen for what they can decide.
+  std::vector<GoalState> followed = step.goals;
+  for (GoalState& goal : followed) goal.decided |= goal.out_of_reach;
+  DesignPicture picture = DesignPicture::cautious(*posterior, candidates, followed);
   const DesignPicture best =
       DesignPicture::hopeful(*posterior, candidates, step.goals).without_noise(candidates);
   bool all_decided = true;
@@ -320,16 +358,17 @@ DesignStep next_batch(std::span<const RunPoint> runs, const DesignSpec& spec) {
     step.cost_to_decide = cost_with_wider_limits(*posterior, spec, step.goals);
     return step;
   }
-  step.cost_to_decide = forecast(picture, candidates, kFarCost * spec.budget);
+  const std::vector<Choice> choices = list_choices(candidates);
+  step.cost_to_decide = forecast(picture, choices, kFarCost * spec.budget);
   const double round = std::min({money, spec.batch_share * spec.budget, kGrowth * step.spent});
-  while (!picture.all_decided()) {
-    const auto next =
-        pick(picture, candidates, step.batch.empty() ? money : round - step.batch_cost);
-    if (!next) break;
-    const Candidate& candidate = candidates[*next];
-    ask_for(candidate, seeds, step);
-    picture.add(candidate);
-    if (step.batch_cost >= round) break;
+  while (!picture.all_decided() && step.batch_cost < round) {
+    const Choice* next =
+        pick(picture, choices, step.batch.empty() ? money : round - step.batch_cost);
+    if (next == nullptr) break;
+    for (const Candidate* candidate : *next) {
+      ask_for(*candidate, seeds, step);
+      picture.add(*candidate);
+    }
   }
   if (step.batch.empty()) {
     step.stage = DesignStage::budget_spent;
