@@ -120,6 +120,7 @@ void add_study_command(CommandTree& tree) {
   add_study_export(tree, command);
   add_study_reindex(tree, command);
   add_study_fit(tree, command);
+  add_study_robust(tree, command);
   add_study_report(tree, command);
   add_study_worker(tree, command);
   add_study_task(tree, command);

@@ -34,5 +34,6 @@ void add_study_list(CommandTree& tree, Command& parent);
 void add_study_show(CommandTree& tree, Command& parent);
 void add_study_export(CommandTree& tree, Command& parent);
 void add_study_reindex(CommandTree& tree, Command& parent);
+void add_study_robust(CommandTree& tree, Command& parent);
 
 }  // namespace fathom

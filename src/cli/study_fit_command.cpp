@@ -166,6 +166,30 @@ void print_forms(Session& session, const SurfaceFit& surface) {
               << session.terminal.plain(table.render(session.terminal));
 }
 
+void print_lengths(Session& session, const SurfaceFit& surface) {
+  if (surface.lengths.size() < 2) return;
+  Table table({{"of the longest", Align::right},
+               {"tokens", Align::right},
+               {"runs", Align::right},
+               {"a", Align::right},
+               {"b", Align::right},
+               {"best depth at the largest size", Align::right}});
+  for (const LengthLaw& length : surface.lengths) {
+    const Interval tokens = length.tokens;
+    table.add_row(
+        {fmt::format("{:.0f} %", 100 * length.share),
+         tokens.high > 1.01 * tokens.low
+             ? format_count(tokens.low) + " to " + format_count(tokens.high)
+             : format_count(tokens.low),
+         std::to_string(length.runs),
+         fmt::format("{:.3f} ± {:.3f}", length.law.a, length.law.a_error),
+         fmt::format("{:.4f} ± {:.4f}", length.law.b, length.law.b_error),
+         fmt::format("{:.1f} at {}", length.best.layers, format_count(length.best.params))});
+  }
+  session.out << "\n  The law after each training length\n"
+              << session.terminal.plain(table.render(session.terminal));
+}
+
 /// a and b from all runs and from the crossings of two curves, beside the published ones.
 void print_law(Session& session, const StudyFit& fit) {
   if (!fit.law && !fit.surface) return;
@@ -263,6 +287,7 @@ void print_fit(Session& session, const StudyFit& fit) {
   print_transitions(session, fit);
   if (fit.surface) print_forms(session, *fit.surface);
   print_law(session, fit);
+  if (fit.surface) print_lengths(session, *fit.surface);
   print_joint(session, fit);
   for (const std::string& warning : fit.warnings) session.out << "\n  ! " << warning << "\n";
   session.out << "\n  " << join(fit.answer, " ") << "\n";

@@ -165,14 +165,25 @@ Eigen::MatrixXd DesignPicture::noise(const Candidate& candidate) const {
   return covariance;
 }
 
-double DesignPicture::gain(const Candidate& candidate) const {
+double DesignPicture::gain(std::span<const Candidate* const> candidates) const {
+  std::vector<std::size_t> sites;
+  for (const Candidate* candidate : candidates) {
+    sites.insert(sites.end(), candidate->sites.begin(), candidate->sites.end());
+  }
+  const auto count = static_cast<Eigen::Index>(sites.size());
+  Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(count, count);
+  Eigen::Index place = 0;
+  for (const Candidate* candidate : candidates) {
+    const Eigen::MatrixXd own = noise(*candidate);
+    covariance.block(place, place, own.rows(), own.cols()) = own;
+    place += own.rows();
+  }
   double sum = 0;
-  const Eigen::MatrixXd covariance = noise(candidate);
   for (std::size_t g = 0; g < goals_.size(); ++g) {
     const Followed& goal = goals_[g];
     if (goal.decided || need(g) <= 1) continue;
     const DesignState& picture = pictures_[goal.picture];
-    const double after = picture.expected_variance(goal.row, candidate.sites, covariance);
+    const double after = picture.expected_variance(goal.row, sites, covariance);
     sum += std::log(picture.goal_variance(goal.row) / std::max(after, 1e-300));
   }
   return sum;

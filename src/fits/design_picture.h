@@ -2,6 +2,7 @@
 // change them.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "fits/design_candidates.h"
@@ -30,8 +31,8 @@ class DesignPicture {
                                std::vector<Candidate>& candidates,
                                const std::vector<GoalState>& states);
 
-  /// Drop in ln variance that one more trajectory brings, summed over the undecided goals.
-  double gain(const Candidate& candidate) const;
+  /// Drop in ln variance that these trajectories together bring, summed over the undecided goals.
+  double gain(std::span<const Candidate* const> candidates) const;
   void add(const Candidate& candidate);
   /// The error foreseen: the posterior's, as far as the picture has changed since.
   double expected_error(std::size_t goal) const;

@@ -9,35 +9,19 @@
 
 #include "core/error.h"
 #include "core/units.h"
+#include "fits/design_choice.h"
 #include "fits/design_goals.h"
-#include "fits/design_picture.h"
+#include "fits/design_start.h"
 #include "fits/surface_draws.h"
-#include "fits/surface_scales.h"
-#include "laws/levine.h"
 
 namespace fathom::fits {
 namespace {
 
 constexpr std::size_t kDraws = 1000;
-// A forecast ends at so many times the budget, or so many trajectories.
+// A forecast ends at so many times the budget.
 constexpr double kFarCost = 100;
-constexpr int kFarRuns = 4000;
-// The first round takes every second size and at most five depths, up to a factor of four from
-// the published best depth.
-constexpr std::size_t kFirstStride = 2;
-constexpr double kFirstReach = 1.45;
-constexpr std::array kFirstDepths{-1.3, -0.65, 0.0, 0.65, 1.3};
-// The first round may cost this share of the budget, and half of it to see so many sizes.
-constexpr double kFirstShare = 0.04;
-constexpr double kFirstLimit = 0.5;
-constexpr std::size_t kFirstSizes = 4;
-// Shapes from which on a surface is safely fitted.
-constexpr std::size_t kFirstShapes = 14;
-
 // A round costs at most this share of what was spent before it: early choices rest on little.
 constexpr double kGrowth = 0.5;
-
-using ShapeId = std::pair<std::int64_t, std::int64_t>;
 
 std::vector<Candidate> list_candidates(const DesignSpec& spec, const CandidateLimits& limits) {
   std::vector<Candidate> candidates;
@@ -106,123 +90,6 @@ double cost_so_far(std::span<const RunPoint> runs, const DesignSpec& spec) {
   return sum;
 }
 
-/// Hands out seeds: the least positive number no run of the shape has.
-class Seeds {
- public:
-  explicit Seeds(std::span<const RunPoint> runs) {
-    for (const RunPoint& run : runs) used_[{run.layers, run.width}].insert(run.seed);
-  }
-  std::size_t shapes() const { return used_.size(); }
-  bool has(const CandidateShape& shape) const {
-    return used_.contains({shape.layers, shape.width});
-  }
-  std::uint64_t next(const CandidateShape& shape) {
-    std::set<std::uint64_t>& used = used_[{shape.layers, shape.width}];
-    std::uint64_t seed = 1;
-    while (used.contains(seed)) ++seed;
-    used.insert(seed);
-    return seed;
-  }
-
- private:
-  std::map<ShapeId, std::set<std::uint64_t>> used_;
-};
-
-/// The best trajectory to add; absent when none fits the money or none helps.
-std::optional<std::size_t> pick(const DesignPicture& picture,
-                                const std::vector<Candidate>& candidates, double money) {
-  std::optional<std::size_t> best;
-  double most = 0;
-  for (std::size_t c = 0; c < candidates.size(); ++c) {
-    if (candidates[c].cost > money) continue;
-    const double gain = picture.gain(candidates[c]);
-    if (gain < 1e-9) continue;
-    const double value = gain / candidates[c].cost;
-    if (value > most * (1 + 1e-9)) most = value, best = c;
-  }
-  return best;
-}
-
-/// Cost from here until all goals are decided, as the picture foresees it.
-std::optional<double> forecast(DesignPicture picture, const std::vector<Candidate>& candidates,
-                               double most) {
-  double cost = 0;
-  for (int i = 0; i < kFarRuns && cost < most; ++i) {
-    if (picture.all_decided()) return cost;
-    const auto next = pick(picture, candidates, 1e300);
-    if (!next) break;
-    picture.add(candidates[*next]);
-    cost += candidates[*next].cost;
-  }
-  return picture.all_decided() ? std::optional(cost) : std::nullopt;
-}
-
-/// Candidates by size: every second rung of the ladder.
-std::vector<std::vector<std::size_t>> first_rungs(const DesignSpec& spec,
-                                                  const std::vector<Candidate>& candidates) {
-  std::vector<std::vector<std::size_t>> rungs;
-  double last = 0;
-  for (std::size_t c = 0; c < candidates.size(); ++c) {
-    const double params = candidates[c].shape.params;
-    if (rungs.empty() || params > last * std::sqrt(spec.limits.rung_ratio)) {
-      rungs.emplace_back();
-      last = params;
-    }
-    rungs.back().push_back(c);
-  }
-  std::vector<std::vector<std::size_t>> chosen;
-  for (std::size_t r = 0; r < rungs.size(); r += kFirstStride) chosen.push_back(rungs[r]);
-  return chosen;
-}
-
-/// Of a rung, depths around the published best depth, without shapes run before.
-std::set<std::size_t> first_depths(const DesignSpec& spec, const std::vector<Candidate>& candidates,
-                                   const std::vector<std::size_t>& rung, const Seeds& seeds) {
-  const double low = std::log(static_cast<double>(spec.limits.depths.front()));
-  const double high = std::log(static_cast<double>(spec.limits.depths.back()));
-  const double size = candidates[rung.front()].shape.params;
-  const double best = std::clamp(std::log(laws::LevineLaw().depth_for(size)), low, high);
-  std::set<std::size_t> chosen;
-  for (const double off : kFirstDepths) {
-    std::optional<std::size_t> nearest;
-    double least = 0.6;  // further away is another depth's place
-    for (const std::size_t c : rung) {
-      const double u = std::log(static_cast<double>(candidates[c].shape.layers));
-      if (std::fabs(u - best) > kFirstReach) continue;
-      if (std::fabs(u - best - off) < least) least = std::fabs(u - best - off), nearest = c;
-    }
-    if (nearest && !seeds.has(candidates[*nearest].shape)) chosen.insert(*nearest);
-  }
-  return chosen;
-}
-
-void ask_for(const Candidate& candidate, Seeds& seeds, DesignStep& step) {
-  step.batch.push_back({candidate.shape.layers, candidate.shape.width, seeds.next(candidate.shape),
-                        candidate.lengths, candidate.cost});
-  step.batch_cost += candidate.cost;
-}
-
-/// The first round: depths around the published best depth, from the smallest size up as far as a
-/// share of the budget reaches; where that leaves too few shapes, any others.
-void first_round(const DesignSpec& spec, const std::vector<Candidate>& candidates, Seeds& seeds,
-                 double money, DesignStep& step) {
-  const double wanted = std::min(money, kFirstShare * spec.budget);
-  const double limit = std::min(money, kFirstLimit * spec.budget);
-  std::size_t sizes = 0;
-  for (const std::vector<std::size_t>& rung : first_rungs(spec, candidates)) {
-    const std::set<std::size_t> chosen = first_depths(spec, candidates, rung, seeds);
-    double cost = step.batch_cost;
-    for (const std::size_t c : chosen) cost += candidates[c].cost;
-    if (cost > (sizes < kFirstSizes ? limit : wanted)) break;
-    ++sizes;
-    for (const std::size_t c : chosen) ask_for(candidates[c], seeds, step);
-  }
-  for (const Candidate& candidate : candidates) {
-    if (seeds.shapes() >= kFirstShapes || step.batch_cost + candidate.cost > limit) break;
-    if (!seeds.has(candidate.shape)) ask_for(candidate, seeds, step);
-  }
-}
-
 /// What it would cost to decide with sizes up to where the crossing is expected.
 std::optional<double> cost_with_wider_limits(const SurfacePosterior& posterior,
                                              const DesignSpec& spec,
@@ -244,7 +111,70 @@ std::optional<double> cost_with_wider_limits(const SurfacePosterior& posterior,
   }
   std::vector<Candidate> candidates = list_candidates(spec, wider);
   const DesignPicture picture = DesignPicture::cautious(posterior, candidates, states);
-  return forecast(picture, candidates, kFarCost * spec.budget);
+  return forecast(picture, list_choices(candidates), kFarCost * spec.budget);
+}
+
+/// The runs reach, nearly, to the ends of the sizes and depths allowed.
+bool covers(const SurfaceData& data, const CandidateLimits& limits) {
+  constexpr double kNearly = 0.4;  // of ln N
+  return data.log_size.low < std::log(limits.smallest) + kNearly &&
+         data.log_size.high > std::log(limits.largest) - kNearly &&
+         data.depths.front() <= limits.depths.front() && data.depths.back() >= limits.depths.back();
+}
+
+std::vector<GoalState> unseen_goals(const DesignSpec& spec) {
+  std::vector<GoalState> goals;
+  for (const DesignGoal& goal : spec.goals) {
+    GoalState state;
+    state.goal = goal;
+    state.error = state.expected = std::numeric_limits<double>::infinity();
+    goals.push_back(state);
+  }
+  return goals;
+}
+
+/// Where every goal stands, and whether it can be reached.
+void measure_goals(const SurfacePosterior& posterior, const DesignSpec& spec,
+                   std::vector<Candidate>& candidates, DesignStep& step) {
+  const SurfaceDraws draws(posterior, kDraws, spec.surface.seed);
+  for (const DesignGoal& goal : spec.goals) {
+    step.goals.push_back(measure_goal(posterior, draws, goal));
+    step.goals.back().expected = step.goals.back().error;
+    // What lies beyond the runs may still lie within the limits.
+    step.goals.back().out_of_reach &= covers(posterior.data(), spec.limits);
+  }
+  // Misfit is judged better as runs come in: half the budget is spent before it ends a study.
+  if (step.spent <= spec.budget / 2) return;
+  const DesignPicture best =
+      DesignPicture::hopeful(posterior, candidates, step.goals).without_noise(candidates);
+  for (std::size_t g = 0; g < step.goals.size(); ++g) {
+    if (!step.goals[g].decided) step.goals[g].out_of_reach |= best.need(g) > 1;
+  }
+}
+
+/// Runs for what they can decide, one choice after the other.
+void choose_batch(const SurfacePosterior& posterior, const DesignSpec& spec,
+                  std::vector<Candidate>& candidates, double money, Seeds& seeds,
+                  DesignStep& step) {
+  std::vector<GoalState> followed = step.goals;
+  for (GoalState& goal : followed) goal.decided |= goal.out_of_reach;
+  DesignPicture picture = DesignPicture::cautious(posterior, candidates, followed);
+  const std::vector<Choice> choices = list_choices(candidates);
+  step.cost_to_decide = forecast(picture, choices, kFarCost * spec.budget);
+  const double round = std::min({money, spec.batch_share * spec.budget, kGrowth * step.spent});
+  while (!picture.all_decided() && step.batch_cost < round) {
+    const Choice* next =
+        pick(picture, choices, step.batch.empty() ? money : round - step.batch_cost);
+    if (next == nullptr) break;
+    for (const Candidate* candidate : *next) {
+      ask_for(*candidate, seeds, step);
+      picture.add(*candidate);
+    }
+  }
+  for (std::size_t g = 0; g < step.goals.size(); ++g) {
+    const bool foreseen = step.goals[g].goal.kind != GoalKind::form && !followed[g].decided;
+    if (foreseen) step.goals[g].expected = picture.expected_error(g);
+  }
 }
 
 }  // namespace
@@ -280,65 +210,24 @@ DesignStep next_batch(std::span<const RunPoint> runs, const DesignSpec& spec) {
   std::optional<SurfacePosterior> posterior;
   if (!runs.empty()) posterior = SurfacePosterior::fit(runs, spec.surface, reason);
   if (!posterior) {
-    for (const DesignGoal& goal : spec.goals) {
-      GoalState state;
-      state.goal = goal;
-      state.error = state.expected = std::numeric_limits<double>::infinity();
-      step.goals.push_back(state);
-    }
+    step.goals = unseen_goals(spec);
     step.stage = DesignStage::first_round;
     first_round(spec, candidates, seeds, money, step);
     if (step.batch.empty()) step.stage = DesignStage::budget_spent;
     return step;
   }
-  const SurfaceDraws draws(*posterior, kDraws, spec.surface.seed);
-  bool any_reachable = false;
-  for (const DesignGoal& goal : spec.goals) {
-    step.goals.push_back(measure_goal(*posterior, draws, goal));
-  }
-  DesignPicture picture = DesignPicture::cautious(*posterior, candidates, step.goals);
-  const DesignPicture best =
-      DesignPicture::hopeful(*posterior, candidates, step.goals).without_noise(candidates);
-  bool all_decided = true;
-  for (std::size_t g = 0; g < step.goals.size(); ++g) {
-    GoalState& goal = step.goals[g];
-    goal.expected = goal.error;
-    if (goal.decided) continue;
-    all_decided = false;
-    // Misfit is judged better as runs come in: half the budget is spent before it ends a study.
-    const bool floored = best.need(g) > 1 && step.spent > spec.budget / 2;
-    goal.out_of_reach = goal.out_of_reach || floored;
-    any_reachable |= !goal.out_of_reach;
-  }
-  if (all_decided) {
+  measure_goals(*posterior, spec, candidates, step);
+  const auto is_decided = [](const GoalState& goal) { return goal.decided; };
+  const auto is_over = [](const GoalState& goal) { return goal.decided || goal.out_of_reach; };
+  if (std::all_of(step.goals.begin(), step.goals.end(), is_decided)) {
     step.stage = DesignStage::decided;
     step.cost_to_decide = 0;
-    return step;
-  }
-  if (!any_reachable) {
+  } else if (std::all_of(step.goals.begin(), step.goals.end(), is_over)) {
     step.stage = DesignStage::out_of_reach;
     step.cost_to_decide = cost_with_wider_limits(*posterior, spec, step.goals);
-    return step;
-  }
-  step.cost_to_decide = forecast(picture, candidates, kFarCost * spec.budget);
-  const double round = std::min({money, spec.batch_share * spec.budget, kGrowth * step.spent});
-  while (!picture.all_decided()) {
-    const auto next =
-        pick(picture, candidates, step.batch.empty() ? money : round - step.batch_cost);
-    if (!next) break;
-    const Candidate& candidate = candidates[*next];
-    ask_for(candidate, seeds, step);
-    picture.add(candidate);
-    if (step.batch_cost >= round) break;
-  }
-  if (step.batch.empty()) {
-    step.stage = DesignStage::budget_spent;
-    return step;
-  }
-  for (std::size_t g = 0; g < step.goals.size(); ++g) {
-    if (step.goals[g].goal.kind != GoalKind::form) {
-      step.goals[g].expected = picture.expected_error(g);
-    }
+  } else {
+    choose_batch(*posterior, spec, candidates, money, seeds, step);
+    if (step.batch.empty()) step.stage = DesignStage::budget_spent;
   }
   return step;
 }

@@ -96,8 +96,10 @@ std::string best_depth_sentence(const SurfaceFit& surface) {
   if (!largest.low && !largest.high && other == nullptr) {
     return "These runs do not tell which depth is best at any of their sizes.";
   }
-  return fmt::format("The best depth on this text is {}{}.", best_depth_text(largest),
-                     other ? ", and " + best_depth_text(*other) : "");
+  const bool both = largest.low && largest.high;
+  return fmt::format("The best depth on this text is {}{}{}.", best_depth_text(largest),
+                     other ? ", and " + best_depth_text(*other) : "",
+                     both ? "; shallower and deeper networks of the same size learn less" : "");
 }
 
 std::string odds_text(double odds) {
@@ -106,6 +108,9 @@ std::string odds_text(double odds) {
 
 /// The law, and whether it is exponential.
 std::string form_sentence(const SurfaceFit& surface) {
+  if (!surface.fixes_law()) {
+    return "How the best depth grows with size these runs do not tell: that takes more sizes.";
+  }
   const laws::LevineFit published;
   const LawConstants& own = surface.law;
   std::string law = fmt::format(
