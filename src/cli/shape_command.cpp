@@ -56,10 +56,13 @@ void add_shape_command(CommandTree& tree) {
       tree.root(), "shape",
       {"Every count of one shape, and its place among the laws",
        "Counts parameters exactly (biases, norms, gated or plain feed-forward, grouped-query "
-       "heads, tied or untied, learned positions), FLOPs, memory, KV cache and modelled times, and "
-       "says how far the shape lies from each law.",
+       "heads, experts and those a token visits, latent attention, tied or untied, learned "
+       "positions), FLOPs, memory, KV cache and modelled times, and says how far the shape lies "
+       "from each law. Options beside a name or a config change it: what if?",
        {{"shape 96x12288 --heads 96", "GPT-3's shape from its numbers"},
-        {"shape Llama-3-8B", "a published model"},
+        {"shape Llama-3-8B", "a published model; hub ids are names too"},
+        {"shape Llama-3-8B --vocab 32000", "what if its vocabulary were smaller"},
+        {"shape DeepSeek-V3", "a mixture of experts: total and active"},
         {"shape ./config.json --json", "a Hugging Face config"},
         {"shape list qwen", "search the published shapes"}}},
       [options](Session& session) {

@@ -22,6 +22,30 @@ std::string place_text(const LawPlace& place) {
                      difference > 0 ? "deeper" : "shallower");
 }
 
+/// "32 layers × 4096, 32 heads of 128 (8 kv), ffn 14336 gated, vocabulary 128,256, ..."
+std::string describe(const Shape& s) {
+  std::string text =
+      fmt::format("{} layers × {}, {} heads of {}{}", s.layers, s.width, s.heads, s.head_size,
+                  s.kv_heads == s.heads ? "" : fmt::format(" ({} kv)", s.kv_heads));
+  if (s.latent_attention()) text += fmt::format(" over a latent of {}", s.latent.kv_rank);
+  if (s.mixture()) {
+    text += fmt::format(", {} experts of {}{}, {} per token", s.experts.routed, s.experts.ffn,
+                        s.gated() ? " gated" : "", s.experts.active);
+    if (s.experts.shared_ffn > 0) text += fmt::format(", shared {}", s.experts.shared_ffn);
+    if (s.experts.dense_layers > 0) {
+      text += fmt::format(", {} dense layer{} of {}", s.experts.dense_layers,
+                          s.experts.dense_layers == 1 ? "" : "s", s.ffn);
+    }
+  } else {
+    text += fmt::format(", ffn {}{}", s.ffn, s.gated() ? " gated" : "");
+  }
+  return text + fmt::format(", vocabulary {}, context {}, {}", format_whole(s.vocab),
+                            s.context_known
+                                ? format_whole(s.context)
+                                : fmt::format("unknown (counted at {})", format_whole(s.context)),
+                            s.tied ? "tied" : "untied");
+}
+
 void print_counts(Session& session, const ShapeReport& r) {
   Table table({{"parameters"}, {"", Align::right}, {""}});
   const ParameterCount& p = r.parameters;
@@ -30,10 +54,12 @@ void print_counts(Session& session, const ShapeReport& r) {
   };
   add("total", p.total(),
       r.subject.shape.conventions.assumed ? "norms and biases assumed" : "exact");
+  if (r.subject.shape.mixture()) add("active per token", p.active(), "the experts it visits");
   add("without embeddings", p.non_embedding());
   add("12·L·d²", p.paper_12Ld2, "the papers' shorthand");
   add("attention", p.attention_matrices);
   add("feed-forward", p.ffn_matrices);
+  if (p.router > 0) add("router", p.router);
   add("embedding", p.embedding, r.subject.shape.tied ? "tied: also the head" : "");
   if (p.head > 0) add("head", p.head);
   if (p.positions > 0) add("learned positions", p.positions);
@@ -44,10 +70,11 @@ void print_counts(Session& session, const ShapeReport& r) {
 
 void print_costs(Session& session, const ShapeReport& r) {
   Table table({{"cost"}, {"", Align::right}, {""}});
-  table.add_row({"training FLOPs per token", format_significant(r.flops.train_per_token, 4),
-                 fmt::format("6N gives {}; attention {:.1f} % at context {}",
-                             format_significant(r.flops.six_n_per_token, 4),
-                             100 * r.flops.attention_share, r.subject.shape.context)});
+  table.add_row(
+      {"training FLOPs per token", format_significant(r.flops.train_per_token, 4),
+       fmt::format("6N gives {}; attention {:.1f} % at context {}",
+                   format_significant(r.flops.six_n_per_token, 4), 100 * r.flops.attention_share,
+                   format_whole(r.subject.shape.context))});
   table.add_row(
       {"inference FLOPs per token", format_significant(r.flops.forward_per_token, 4), ""});
   table.add_row({"weights, gradients, AdamW", format_bytes(r.memory.state()),
@@ -115,13 +142,10 @@ Json step_json(const ShapeReport& r) {
 }  // namespace
 
 void print_shape_text(Session& session, const ShapeReport& r) {
-  const Shape& s = r.subject.shape;
-  session.out << session.terminal.plain(fmt::format(
-      "{}  {}: {} layers × {}, {} heads of {}{}, ffn {}{}, vocabulary {}, context {}, {}\n\n",
-      session.terminal.accent("fathom shape"), r.subject.name, s.layers, s.width, s.heads,
-      s.head_size, s.kv_heads == s.heads ? "" : fmt::format(" ({} kv)", s.kv_heads), s.ffn,
-      s.gated() ? " gated" : "", format_whole(s.vocab), format_whole(s.context),
-      s.tied ? "tied" : "untied"));
+  if (!r.subject.note.empty()) session.out << session.terminal.warning(r.subject.note) << "\n";
+  session.out << session.terminal.plain(fmt::format("{}  {}: {}\n\n",
+                                                    session.terminal.accent("fathom shape"),
+                                                    r.subject.name, describe(r.subject.shape)));
   if (r.subject.published) {
     session.out << "  source: " << r.subject.published->source << "\n\n";
   }
@@ -136,6 +160,7 @@ void print_shape_text(Session& session, const ShapeReport& r) {
 void print_shape_json(Session& session, const ShapeReport& r) {
   Json document = json_document("shape");
   document["name"] = r.subject.name;
+  document["note"] = r.subject.note.empty() ? Json(nullptr) : Json(r.subject.note);
   document["shape"] = shape_json(r.subject.shape);
   document["params"] = parameters_json(r.parameters);
   document["flops"] = {{"train_per_token", r.flops.train_per_token},
@@ -179,7 +204,7 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
       row["nominal_size"] = entry->nominal_size;
       row["source"] = entry->source;
       row["tokens"] = entry->tokens > 0 ? whole_number(entry->tokens) : Json(nullptr);
-      if (entry->dense_decoder()) row["params"] = parameters_json(count_parameters(entry->shape));
+      if (entry->countable()) row["params"] = parameters_json(count_parameters(entry->shape));
       document["shapes"].push_back(row);
     }
     print_json(session, document);
@@ -197,12 +222,15 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
   for (const CatalogueEntry* entry : entries) {
     const Shape& s = entry->shape;
     const ParameterCount p = count_parameters(s);
-    table.add_row(
-        {entry->name, entry->organisation, entry->kind, std::to_string(s.layers),
-         std::to_string(s.width), std::to_string(s.heads),
-         fmt::format("{:.0f}", as_double(s.width) / as_double(s.layers)),
-         entry->dense_decoder() ? format_count(as_double(p.non_embedding())) : "",
-         entry->dense_decoder() ? format_count(as_double(p.total())) : entry->nominal_size});
+    table.add_row({entry->name, entry->organisation, entry->kind, std::to_string(s.layers),
+                   std::to_string(s.width), std::to_string(s.heads),
+                   fmt::format("{:.0f}", as_double(s.width) / as_double(s.layers)),
+                   entry->countable() ? format_count(as_double(p.non_embedding())) : "",
+                   !entry->countable() ? entry->nominal_size
+                   : entry->shape.mixture()
+                       ? fmt::format("{}, {} active", format_count(as_double(p.total())),
+                                     format_count(as_double(p.active())))
+                       : format_count(as_double(p.total()))});
   }
   if (table.empty()) {
     session.out << "  nothing in the catalogue matches\n";
