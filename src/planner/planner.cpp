@@ -22,8 +22,21 @@ namespace {
 
 constexpr int kCurvePoints = 120;
 
+/// With --kv-heads the group, and with it the coefficient, follows from the width: 128 per head.
+ShapeRequest with_group(const PlanRequest& request, double parameters) {
+  ShapeRequest base = request.base;
+  if (base.kv_heads == 0) return base;
+  const double layers =
+      laws::published_law("practice")->optimum(laws::Budget::non_embedding(parameters)).layers;
+  const double width = laws::Budget::non_embedding(parameters).width_at(layers);
+  const double head =
+      as_double(request.rules.head_size > 0 ? request.rules.head_size : full_head_size(width));
+  base.kv_group = std::max<std::int64_t>(1, std::llround(width / head / as_double(base.kv_heads)));
+  return base;
+}
+
 laws::Budget make_budget(double parameters, const PlanRequest& request) {
-  const double c = block_coefficient(request.base);
+  const double c = block_coefficient(with_group(request, parameters));
   return request.count_embeddings
              ? laws::Budget::total(parameters, request.base.vocab, request.base.tied, c)
              : laws::Budget::non_embedding(parameters, c);
@@ -176,6 +189,22 @@ void place_in_regime(Plan& plan) {
                                                 : DepthRegime::transition;
 }
 
+void place_on_devices(Plan& plan) {
+  const PlanRequest& request = plan.request;
+  const std::int64_t copy = request.rules.tensor_parallel * request.rules.pipeline_parallel;
+  plan.sharding = {.gpus = request.gpus > 0 ? request.gpus : copy,
+                   .tensor = request.rules.tensor_parallel,
+                   .pipeline = request.rules.pipeline_parallel,
+                   .zero = request.zero,
+                   .micro_batch = request.micro_batch,
+                   .recompute = request.recompute};
+  const Shape& shape = plan.recommendation.shape;
+  plan.device_memory = count_device_memory(shape, plan.sharding);
+  if (!fits_in_memory(plan.device_memory, plan.hardware)) {
+    plan.fitting = find_fitting(shape, plan.sharding, plan.hardware);
+  }
+}
+
 /// What a plan stands on: the budget in parameters, its tokens, and the law bound to them.
 struct Ground {
   laws::Budget budget;
@@ -240,6 +269,10 @@ Plan make_plan(const PlanRequest& original) {
             .statements = {},
             .warnings = {},
             .refused = refused,
+            .sharding = {},
+            .device_memory = {},
+            .memory = {},
+            .fitting = std::nullopt,
             .hardware = find_hardware(request.hardware)};
   plan.unrounded = law->optimum_after(budget, tokens);
   const laws::LossSurface surface(*law, budget, tokens);
@@ -263,6 +296,7 @@ Plan make_plan(const PlanRequest& original) {
   plan.theory_threshold = theory::depth_threshold(shape.width);
   plan.curve = penalty_curve(surface, plan.band, L);
   plan.neighbours = nearest_published(as_double(plan.parameters.non_embedding()), L, 6);
+  place_on_devices(plan);
   plan.verdict = make_verdict(plan, *law);
   add_statements(plan);
   return plan;
