@@ -172,10 +172,9 @@ void print_depths(Session& session, const Plan& plan) {
   session.out << "\n" << table.render(session.terminal);
   session.out << session.terminal.plain(fmt::format(
       "  loss over the best: {}; times: modelled, {}\n", to_string(plan.loss_law_evidence),
-      plan.sharding.gpus == 1
-          ? "one " + plan.hardware.title
-          : fmt::format("{} {}, no communication", format_whole(plan.sharding.gpus),
-                        plan.hardware.title)));
+      plan.sharding.gpus == 1 ? "one " + plan.hardware.title
+                              : fmt::format("{} × {}, no communication",
+                                            format_whole(plan.sharding.gpus), plan.hardware.name)));
 }
 
 void print_neighbours(Session& session, const Plan& plan) {

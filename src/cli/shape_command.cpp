@@ -17,6 +17,7 @@ struct Options {
   std::string what, vocab, context, hardware = kDefaultHardware, conventions;
   std::string tokens = std::to_string(kDefaultStepTokens);
   ShapeRequest request;
+  std::int64_t batch = 1;
   bool untied = false, json = false;
 };
 
@@ -73,7 +74,7 @@ void add_shape_command(CommandTree& tree) {
         const std::int64_t tokens = parse_whole(options->tokens, "--step-tokens");
         const planner::ShapeReport report =
             planner::report_shape(find_shape(options->what, make_request(*options)),
-                                  find_hardware(options->hardware), tokens);
+                                  find_hardware(options->hardware), tokens, options->batch);
         options->json ? print_shape_json(session, report) : print_shape_text(session, report);
       });
   Options& o = *options;
@@ -92,6 +93,9 @@ void add_shape_command(CommandTree& tree) {
       .add_option("--context", o.context,
                   fmt::format("Context length (default {})", kDefaultContext))
       ->type_name("T");
+  command.add_option("--batch", o.batch, "Sequences whose KV cache is counted (default 1)")
+      ->type_name("B")
+      ->check({1, 1e9});
   command.add_flag("--untied", o.untied, "Separate output matrix");
   command
       .add_option("--conventions", o.conventions,

@@ -18,7 +18,8 @@ using planner::ShapeReport;
 std::string place_text(const LawPlace& place) {
   const double difference = place.layers_deeper;
   if (std::fabs(difference) < 0.5) return "where the law puts it";
-  return fmt::format("{:.0f} layers {} than the law", std::fabs(difference),
+  const double layers = std::round(std::fabs(difference));
+  return fmt::format("{:.0f} {} {} than the law", layers, layers == 1 ? "layer" : "layers",
                      difference > 0 ? "deeper" : "shallower");
 }
 
@@ -84,6 +85,9 @@ void print_costs(Session& session, const ShapeReport& r) {
                              format_bytes(r.memory.activations_recompute))});
   table.add_row({"logits", format_bytes(r.memory.logits), "fp32, whole"});
   table.add_row({"KV cache per token", format_bytes(r.kv_bytes_per_token), "bf16"});
+  table.add_row({"KV cache, full", format_bytes(r.kv_bytes),
+                 fmt::format("{} × {} tokens", format_whole(r.batch),
+                             format_whole(r.subject.shape.context))});
   session.out << "\n" << table.render(session.terminal);
 }
 
@@ -125,20 +129,6 @@ void print_places(Session& session, const ShapeReport& r) {
                   r.depth_pays() ? "pays" : "does not pay yet", r.subject.shape.width));
 }
 
-Json step_json(const ShapeReport& r) {
-  return {{"hardware", r.hardware.name},
-          {"kind", "modelled"},
-          {"step_tokens", r.step_tokens},
-          {"step_seconds", r.step.total()},
-          {"matmul_seconds", r.step.matmul},
-          {"attention_seconds", r.step.attention},
-          {"memory_seconds", r.step.memory_passes},
-          {"optimizer_seconds", r.step.optimizer},
-          {"fixed_seconds", r.step.fixed},
-          {"tile_wave_efficiency", r.step.matmul_efficiency},
-          {"decode_seconds_per_token", r.decode.total()}};
-}
-
 }  // namespace
 
 void print_shape_text(Session& session, const ShapeReport& r) {
@@ -159,35 +149,7 @@ void print_shape_text(Session& session, const ShapeReport& r) {
 
 void print_shape_json(Session& session, const ShapeReport& r) {
   Json document = json_document("shape");
-  document["name"] = r.subject.name;
-  document["note"] = r.subject.note.empty() ? Json(nullptr) : Json(r.subject.note);
-  document["shape"] = shape_json(r.subject.shape);
-  document["params"] = parameters_json(r.parameters);
-  document["flops"] = {{"train_per_token", r.flops.train_per_token},
-                       {"train_recompute_per_token", r.flops.train_recompute_per_token},
-                       {"forward_per_token", r.flops.forward_per_token},
-                       {"attention_share", r.flops.attention_share},
-                       {"six_n_per_token", r.flops.six_n_per_token}};
-  document["memory"] = {{"tokens", r.step_tokens},
-                        {"weights_bytes", r.memory.weights},
-                        {"gradients_bytes", r.memory.gradients},
-                        {"optimizer_bytes", r.memory.optimizer},
-                        {"activations_bytes", r.memory.activations},
-                        {"activations_recompute_bytes", r.memory.activations_recompute},
-                        {"logits_bytes", r.memory.logits}};
-  document["kv_bytes_per_token"] = whole_number(r.kv_bytes_per_token);
-  document["times"] = step_json(r);
-  document["levine"] = {{"transition_width", r.transition_width},
-                        {"depth_efficient", r.depth_pays()}};
-  for (const LawPlace& place : r.places) {
-    document["laws"].push_back({{"name", place.info.name},
-                                {"layers", place.optimum.layers},
-                                {"width", place.optimum.width},
-                                {"layers_deeper", place.layers_deeper},
-                                {"evidence", to_string(place.evidence)}});
-  }
-  document["neighbours"] = Json::array();
-  for (const CatalogueEntry* entry : r.neighbours) document["neighbours"].push_back(entry->name);
+  document.update(shape_report_json(r));
   print_json(session, document);
 }
 
