@@ -156,7 +156,8 @@ TEST(Rounding, DepthsDivideOverStages) {
 }
 
 TEST(Rounding, WidthsHaveEightStepsPerOctave) {
-  EXPECT_EQ(width_step(100), 32);
+  EXPECT_EQ(width_step(100), 16);
+  EXPECT_EQ(width_step(300), 32);
   EXPECT_EQ(width_step(1000), 64);
   EXPECT_EQ(width_step(1024), 128);
   EXPECT_EQ(width_step(2048), 256);
