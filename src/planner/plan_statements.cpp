@@ -92,16 +92,16 @@ std::string memory_text(const Plan& plan) {
   const DeviceMemory& m = plan.device_memory;
   const bool good = fits_in_memory(m, plan.hardware);
   const auto gigabytes = [](double bytes) { return format_significant(bytes / 1e9, 3); };
-  std::string text = fmt::format(
-      "{} of {} GB {} {}: weights {}, gradients {}, AdamW {}, activations {}, logits {} GB",
-      gigabytes(m.total()), gigabytes(plan.hardware.memory_bytes),
-      good ? "per GPU fit" : "per GPU do not fit", sharding_text(plan.sharding),
-      gigabytes(m.weights + m.gathered), gigabytes(m.gradients), gigabytes(m.optimizer),
-      gigabytes(m.activations), gigabytes(m.logits));
+  const std::string text = fmt::format(
+      "{} {}: {} of {} GB each (weights {}, gradients {}, AdamW {}, activations {}, logits {})",
+      good ? "fits" : "does not fit", sharding_text(plan.sharding), gigabytes(m.total()),
+      gigabytes(plan.hardware.memory_bytes), gigabytes(m.weights + m.gathered),
+      gigabytes(m.gradients), gigabytes(m.optimizer), gigabytes(m.activations),
+      gigabytes(m.logits));
   if (good) return text;
   if (!plan.fitting) return text + "; nor would a million GPUs do";
   const DeviceMemory enough = count_device_memory(plan.recommendation.shape, *plan.fitting);
-  return fmt::format("{}; {} would do ({} GB)", text, sharding_text(*plan.fitting),
+  return fmt::format("{}; {} would do: {} GB each", text, sharding_text(*plan.fitting),
                      gigabytes(enough.total()));
 }
 

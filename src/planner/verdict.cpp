@@ -176,8 +176,8 @@ Verdict make_verdict(const Plan& plan, const laws::Law& law) {
         verdict.practice->high,
         shallower ? "Follow them for latency and tensor parallelism, which like width; the laws "
                     "for loss."
-                  : "Follow them for accuracy on long training, which likes depth; the laws for "
-                    "loss at this budget."));
+                  : "Most were trained longer, which favours depth; the laws answer for this "
+                    "budget."));
   }
   return verdict;
 }

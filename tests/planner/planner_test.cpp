@@ -29,7 +29,7 @@ TEST(Planner, OneTrillionUnderLevine) {
   EXPECT_FALSE(fits_in_memory(plan.device_memory, plan.hardware));
   ASSERT_TRUE(plan.fitting);
   EXPECT_GE(plan.fitting->gpus, 127);  // 16 TB of state over 127 GB each
-  EXPECT_NE(plan.memory.find("do not fit 1 GPU"), std::string::npos) << plan.memory;
+  EXPECT_NE(plan.memory.find("does not fit 1 GPU"), std::string::npos) << plan.memory;
 }
 
 TEST(Planner, RecommendationSpendsTheBudgetOverEightDecades) {
