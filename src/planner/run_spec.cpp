@@ -19,6 +19,47 @@ constexpr double kGpuSize = 20e6;
 constexpr double kTriedBatchTokens = 8 * 256;
 constexpr double kTriedTotalTokens = 1000 * kTriedBatchTokens;
 
+/// Best depth, size, depths, sizes, tokens per parameter, batch, precision, device.
+constexpr const char* kStudyTemplate =
+    R"(# Depths around the {0:.0f} layers that the published laws give {1}.
+title = "Depth and width up to {1}"
+question = "From which size does a deeper transformer pay on this text?"
+
+[corpus]
+path = "sotu"  # your text: a file or a folder
+tokenizer = "bpe"
+vocab = 2000
+
+[grid]
+kind = "ladder"
+depths = [{2}]
+sizes = [{3}]
+head_size = 16
+tolerance = 0.25
+min_width = 32
+
+[budget]
+tokens_per_parameter = {4:g}
+warmup_share = 0.02
+
+[model]
+context = 256
+activation = "gelu_tanh"
+parametrisation = "completep"
+base_width = 64
+base_layers = 2
+init_std = 0.08
+
+[train]
+batch = {5}
+learning_rate = 0.006
+schedule = "cosine"
+precision = "{6}"
+
+[run]
+device = "{7}"
+)";
+
 class TomlLines {
  public:
   void add(const std::string& line, const std::string& note = "") {
@@ -152,48 +193,9 @@ std::string study_around_text(double parameters) {
     sizes.push_back(round_size(parameters / share));
   }
   const bool gpu = parameters >= kGpuSize / 10;
-  TomlLines toml;
-  toml.add(fmt::format("# Depths around the {:.0f} layers that the published laws give {}.", best,
-                       format_count(parameters)));
-  toml.add(fmt::format("title = \"Depth and width up to {}\"", format_count(parameters)));
-  toml.add("question = \"From which size does a deeper transformer pay on this text?\"");
-  toml.add("");
-  toml.add("[corpus]");
-  toml.add("path = \"sotu\"", "your text: a file or a folder");
-  toml.add("tokenizer = \"bpe\"");
-  toml.add("vocab = 2000");
-  toml.add("");
-  toml.add("[grid]");
-  toml.add("kind = \"ladder\"");
-  toml.add(fmt::format("depths = [{}]", join(depths, ", ")));
-  toml.add(fmt::format("sizes = [{}]", join(sizes, ", ")));
-  toml.add("head_size = 16");
-  toml.add("tolerance = 0.25");
-  toml.add("min_width = 32");
-  toml.add("");
-  toml.add("[budget]");
-  toml.add(fmt::format("tokens_per_parameter = {:g}", kTokensPerParameter));
-  toml.add("warmup_share = 0.02");
-  toml.add("");
-  toml.add("[model]");
-  toml.add("context = 256");
-  toml.add("activation = \"gelu_tanh\"");
-  toml.add("parametrisation = \"completep\"");
-  toml.add("base_width = 64");
-  toml.add("base_layers = 2");
-  toml.add("init_std = 0.08");
-  toml.add("");
-  toml.add("[train]");
-  toml.add(fmt::format("batch = {}", gpu ? 64 : 16));
-  toml.add("learning_rate = 0.006");
-  toml.add("schedule = \"cosine\"");
-  toml.add(fmt::format("precision = \"{}\"", gpu ? "bf16" : "f32"));
-  if (gpu) {
-    toml.add("");
-    toml.add("[run]");
-    toml.add("device = \"cuda\"");
-  }
-  return toml.text();
+  return fmt::format(kStudyTemplate, best, format_count(parameters), join(depths, ", "),
+                     join(sizes, ", "), kTokensPerParameter, gpu ? 64 : 16, gpu ? "bf16" : "f32",
+                     gpu ? "cuda" : "cpu");
 }
 
 }  // namespace fathom::planner
