@@ -12,6 +12,7 @@ namespace {
 void add_all_commands(CommandTree& tree) {
   add_plan_command(tree);
   add_shape_command(tree);
+  add_compare_command(tree);
   add_bounds_command(tree);
   add_data_command(tree);
   add_rank_command(tree);

@@ -8,6 +8,7 @@ class CommandTree;
 
 void add_plan_command(CommandTree& tree);
 void add_shape_command(CommandTree& tree);
+void add_compare_command(CommandTree& tree);
 void add_bounds_command(CommandTree& tree);
 void add_data_command(CommandTree& tree);
 void add_rank_command(CommandTree& tree);

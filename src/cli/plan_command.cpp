@@ -9,12 +9,22 @@
 #include "core/files.h"
 #include "core/units.h"
 #include "planner/planner.h"
+#include "planner/run_spec.h"
 #include "shape/emit_config.h"
 
 namespace fathom {
 namespace {
 
 using namespace planner;
+
+/// Not a format of another tool: a run spec of Fathom's own.
+constexpr const char* kEmitFathom = "fathom";
+
+std::vector<std::string> emit_names() {
+  std::vector<std::string> names{kEmitFathom};
+  for (const std::string& name : list_names<ConfigFormat>()) names.push_back(name);
+  return names;
+}
 
 /// Values as typed; make_request turns them into a PlanRequest.
 struct Options {
@@ -23,8 +33,9 @@ struct Options {
   std::string hardware = kDefaultHardware, style, emit, output;
   double levine_correlation = 0, ffn_ratio = 0;
   std::int64_t max_depth = 0, width_multiple = 0, head_size = 0, kv_group = 1;
-  std::int64_t tensor_parallel = 1, pipeline_parallel = 1;
-  bool total = false, untied = false, json = false, long_view = false;
+  std::int64_t kv_heads = 0, tensor_parallel = 1, pipeline_parallel = 1;
+  std::int64_t gpus = 0, zero = 0, micro_batch = 1;
+  bool total = false, untied = false, json = false, long_view = false, recompute = false;
 };
 
 void require_not_negative(double value, const char* name) {
@@ -48,7 +59,7 @@ PlanRequest make_request(const Options& options) {
     request.step_tokens = parse_whole(options.step_tokens, "--step-tokens");
   }
   // A config format brings its own style.
-  request.base.gated = !options.emit.empty() && options.style.empty()
+  request.base.gated = !options.emit.empty() && options.emit != kEmitFathom && options.style.empty()
                            ? wants_gated(parse_enum<ConfigFormat>(options.emit, "--emit"))
                            : options.style != "gpt2";
   // nanoGPT has no option for the feed-forward.
@@ -57,6 +68,14 @@ PlanRequest make_request(const Options& options) {
   }
   request.base.tied = !options.untied;
   request.base.kv_group = options.kv_group;
+  request.base.kv_heads = options.kv_heads;
+  if (options.kv_heads > 0 && options.kv_group > 1) {
+    throw ConfigError("give --kv-heads or --kv-group, not both");
+  }
+  request.gpus = options.gpus;
+  request.zero = options.zero;
+  request.micro_batch = options.micro_batch;
+  request.recompute = options.recompute;
   if (options.ffn_ratio != 0) request.base.ffn_ratio = options.ffn_ratio;
   if (!options.vocab.empty()) request.base.vocab = parse_whole(options.vocab, "--vocab");
   if (!options.context.empty()) request.base.context = parse_whole(options.context, "--context");
@@ -65,6 +84,8 @@ PlanRequest make_request(const Options& options) {
   require_not_negative(as_double(options.width_multiple), "--width-multiple");
   require_not_negative(as_double(options.head_size), "--head-size");
   require_not_negative(as_double(options.max_depth), "--max-depth");
+  require_not_negative(as_double(options.kv_heads), "--kv-heads");
+  require_not_negative(as_double(options.gpus), "--gpus");
   require_not_negative(options.ffn_ratio, "--ffn-ratio");
   return request;
 }
@@ -73,7 +94,11 @@ void run(Session& session, const Options& options) {
   const Plan plan = make_plan(make_request(options));
   if (!options.emit.empty()) {
     const std::string config =
-        emit_config(plan.recommendation.shape, parse_enum<ConfigFormat>(options.emit, "--emit"));
+        options.emit == kEmitFathom
+            ? run_spec_text(plan)
+            : emit_config(plan.recommendation.shape,
+                          parse_enum<ConfigFormat>(options.emit, "--emit"),
+                          {options.tensor_parallel, options.pipeline_parallel});
     if (options.output.empty()) {
       session.out << config;
     } else {
@@ -154,6 +179,9 @@ void add_shape_options(CommandTree& tree, Command& command, Options& o) {
   command.add_option("--kv-group", o.kv_group, "Query heads per kv head (default 1)")
       ->type_name("N")
       ->group(group);
+  command.add_option("--kv-heads", o.kv_heads, "Key-value heads, instead of --kv-group")
+      ->type_name("G")
+      ->group(group);
   command.add_option("--ffn-ratio", o.ffn_ratio, "Feed-forward over width (default 4, gated 8/3)")
       ->type_name("X")
       ->group(group);
@@ -182,6 +210,21 @@ void add_shape_options(CommandTree& tree, Command& command, Options& o) {
       ->group(group);
 }
 
+void add_training_options(Command& command, Options& o) {
+  const char* group = "Training (memory per GPU, time)";
+  command.add_option("--gpus", o.gpus, "GPUs to train on (default one copy of the model)")
+      ->type_name("N")
+      ->group(group);
+  command.add_option("--zero", o.zero, "ZeRO stage: 1 shards AdamW, 2 gradients, 3 weights (FSDP)")
+      ->type_name("S")
+      ->check({0, 3})
+      ->group(group);
+  command.add_option("--micro-batch", o.micro_batch, "Sequences of one micro-batch (default 1)")
+      ->type_name("B")
+      ->group(group);
+  command.add_flag("--recompute", o.recompute, "Keep only each layer's input")->group(group);
+}
+
 }  // namespace
 
 void add_plan_command(CommandTree& tree) {
@@ -200,15 +243,21 @@ void add_plan_command(CommandTree& tree) {
         {"plan --flops 1e22 --total", "what 1e22 training FLOPs buy, embeddings counted"},
         {"plan 7B --tensor-parallel 8 --pipeline-parallel 4 --kv-group 4",
          "divisible over 32 GPUs, grouped heads"},
+        {"plan 70B --gpus 64 --tensor-parallel 8 --zero 1 --recompute", "does it fit, how long"},
         {"plan 125M --emit hf-llama -o config.json", "a config that transformers loads"},
+        {"plan 10M --vocab 2048 --emit fathom -o run.toml", "a spec that fathom train takes"},
         {"plan 1T --law levine2020 --json", "everything, for a script"}}},
       [options](Session& session) { run(session, *options); });
   add_budget_options(command, *options);
   add_law_options(tree, command, *options);
   add_shape_options(tree, command, *options);
-  tree.restrict(command.add_option("--emit", options->emit, "Print a config instead of the report")
+  add_training_options(command, *options);
+  tree.restrict(command
+                    .add_option("--emit", options->emit,
+                                "Print a config instead of the report; fathom: a run spec with a "
+                                "recipe")
                     ->type_name("FORMAT"),
-                list_names<ConfigFormat>());
+                emit_names());
   command.add_option("-o,--output", options->output, "Write the config there")->type_name("FILE");
   command.add_flag("--long", options->long_view, "All laws, a picture and published neighbours");
   command.add_flag("--json", options->json, "Print JSON");

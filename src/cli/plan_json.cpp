@@ -100,6 +100,21 @@ void print_plan_json(Session& session, const Plan& plan) {
     json.update(candidate_json(row.candidate));
     document["objectives"].push_back(json);
   }
+  const DeviceMemory& memory = plan.device_memory;
+  document["memory"] = {{"gpus", plan.sharding.gpus},
+                        {"tensor_parallel", plan.sharding.tensor},
+                        {"pipeline_parallel", plan.sharding.pipeline},
+                        {"zero", plan.sharding.zero},
+                        {"micro_batch", plan.sharding.micro_batch},
+                        {"recompute", plan.sharding.recompute},
+                        {"weights_bytes", memory.weights},
+                        {"gradients_bytes", memory.gradients},
+                        {"optimizer_bytes", memory.optimizer},
+                        {"gathered_bytes", memory.gathered},
+                        {"activations_bytes", memory.activations},
+                        {"logits_bytes", memory.logits},
+                        {"total_bytes", memory.total()},
+                        {"fits", fits_in_memory(memory, plan.hardware)}};
   document["hardware"] = {{"name", plan.hardware.name},
                           {"title", plan.hardware.title},
                           {"source", plan.hardware.source},

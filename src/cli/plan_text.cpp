@@ -164,15 +164,17 @@ void print_depths(Session& session, const Plan& plan) {
                {"decode/token", Align::right},
                {"chosen by"}});
   for (const Candidate* c : telling_depths(plan)) {
-    table.add_row({depth_by_width(c->shape), fmt::format("{}", c->shape.heads),
-                   format_percent(c->penalty), format_seconds(c->train_seconds),
-                   gpu_hours(c->train_seconds), format_seconds(c->decode_seconds),
-                   role_of(plan, *c)});
+    table.add_row(
+        {depth_by_width(c->shape), fmt::format("{}", c->shape.heads), format_percent(c->penalty),
+         format_seconds(c->train_seconds / as_double(plan.sharding.gpus)),
+         gpu_hours(c->train_seconds), format_seconds(c->decode_seconds), role_of(plan, *c)});
   }
   session.out << "\n" << table.render(session.terminal);
-  session.out << session.terminal.plain(
-      fmt::format("  loss over the best: {}; times: modelled, one {}\n",
-                  to_string(plan.loss_law_evidence), plan.hardware.title));
+  session.out << session.terminal.plain(fmt::format(
+      "  loss over the best: {}; times: modelled, {}\n", to_string(plan.loss_law_evidence),
+      plan.sharding.gpus == 1 ? "one " + plan.hardware.title
+                              : fmt::format("{} × {}, no communication",
+                                            format_whole(plan.sharding.gpus), plan.hardware.name)));
 }
 
 void print_neighbours(Session& session, const Plan& plan) {
@@ -242,6 +244,7 @@ void print_evidence(Session& session, const Plan& plan, std::size_t width) {
     if (!row.outside.empty()) text += "; " + row.outside;
     print_marked(session, row.evidence, text, width);
   }
+  print_marked(session, Evidence::modelled, plan.memory, width);
   // The verdict speaks of practice itself where the pick leaves it.
   if (const auto& practice = plan.verdict.practice; practice && !plan.verdict.leaves_practice) {
     print_marked(session, Evidence::convention,

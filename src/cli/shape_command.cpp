@@ -17,6 +17,7 @@ struct Options {
   std::string what, vocab, context, hardware = kDefaultHardware, conventions;
   std::string tokens = std::to_string(kDefaultStepTokens);
   ShapeRequest request;
+  std::int64_t batch = 1;
   bool untied = false, json = false;
 };
 
@@ -56,10 +57,13 @@ void add_shape_command(CommandTree& tree) {
       tree.root(), "shape",
       {"Every count of one shape, and its place among the laws",
        "Counts parameters exactly (biases, norms, gated or plain feed-forward, grouped-query "
-       "heads, tied or untied, learned positions), FLOPs, memory, KV cache and modelled times, and "
-       "says how far the shape lies from each law.",
+       "heads, experts and those a token visits, latent attention, tied or untied, learned "
+       "positions), FLOPs, memory, KV cache and modelled times, and says how far the shape lies "
+       "from each law. Options beside a name or a config change it: what if?",
        {{"shape 96x12288 --heads 96", "GPT-3's shape from its numbers"},
-        {"shape Llama-3-8B", "a published model"},
+        {"shape Llama-3-8B", "a published model; hub ids are names too"},
+        {"shape Llama-3-8B --vocab 32000", "what if its vocabulary were smaller"},
+        {"shape DeepSeek-V3", "a mixture of experts: total and active"},
         {"shape ./config.json --json", "a Hugging Face config"},
         {"shape list qwen", "search the published shapes"}}},
       [options](Session& session) {
@@ -70,7 +74,7 @@ void add_shape_command(CommandTree& tree) {
         const std::int64_t tokens = parse_whole(options->tokens, "--step-tokens");
         const planner::ShapeReport report =
             planner::report_shape(find_shape(options->what, make_request(*options)),
-                                  find_hardware(options->hardware), tokens);
+                                  find_hardware(options->hardware), tokens, options->batch);
         options->json ? print_shape_json(session, report) : print_shape_text(session, report);
       });
   Options& o = *options;
@@ -89,6 +93,9 @@ void add_shape_command(CommandTree& tree) {
       .add_option("--context", o.context,
                   fmt::format("Context length (default {})", kDefaultContext))
       ->type_name("T");
+  command.add_option("--batch", o.batch, "Sequences whose KV cache is counted (default 1)")
+      ->type_name("B")
+      ->check({1, 1e9});
   command.add_flag("--untied", o.untied, "Separate output matrix");
   command
       .add_option("--conventions", o.conventions,

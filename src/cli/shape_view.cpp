@@ -18,8 +18,33 @@ using planner::ShapeReport;
 std::string place_text(const LawPlace& place) {
   const double difference = place.layers_deeper;
   if (std::fabs(difference) < 0.5) return "where the law puts it";
-  return fmt::format("{:.0f} layers {} than the law", std::fabs(difference),
+  const double layers = std::round(std::fabs(difference));
+  return fmt::format("{:.0f} {} {} than the law", layers, layers == 1 ? "layer" : "layers",
                      difference > 0 ? "deeper" : "shallower");
+}
+
+/// "32 layers × 4096, 32 heads of 128 (8 kv), ffn 14336 gated, vocabulary 128,256, ..."
+std::string describe(const Shape& s) {
+  std::string text =
+      fmt::format("{} layers × {}, {} heads of {}{}", s.layers, s.width, s.heads, s.head_size,
+                  s.kv_heads == s.heads ? "" : fmt::format(" ({} kv)", s.kv_heads));
+  if (s.latent_attention()) text += fmt::format(" over a latent of {}", s.latent.kv_rank);
+  if (s.mixture()) {
+    text += fmt::format(", {} experts of {}{}, {} per token", s.experts.routed, s.experts.ffn,
+                        s.gated() ? " gated" : "", s.experts.active);
+    if (s.experts.shared_ffn > 0) text += fmt::format(", shared {}", s.experts.shared_ffn);
+    if (s.experts.dense_layers > 0) {
+      text += fmt::format(", {} dense layer{} of {}", s.experts.dense_layers,
+                          s.experts.dense_layers == 1 ? "" : "s", s.ffn);
+    }
+  } else {
+    text += fmt::format(", ffn {}{}", s.ffn, s.gated() ? " gated" : "");
+  }
+  return text + fmt::format(", vocabulary {}, context {}, {}", format_whole(s.vocab),
+                            s.context_known
+                                ? format_whole(s.context)
+                                : fmt::format("unknown (counted at {})", format_whole(s.context)),
+                            s.tied ? "tied" : "untied");
 }
 
 void print_counts(Session& session, const ShapeReport& r) {
@@ -30,10 +55,12 @@ void print_counts(Session& session, const ShapeReport& r) {
   };
   add("total", p.total(),
       r.subject.shape.conventions.assumed ? "norms and biases assumed" : "exact");
+  if (r.subject.shape.mixture()) add("active per token", p.active(), "the experts it visits");
   add("without embeddings", p.non_embedding());
   add("12·L·d²", p.paper_12Ld2, "the papers' shorthand");
   add("attention", p.attention_matrices);
   add("feed-forward", p.ffn_matrices);
+  if (p.router > 0) add("router", p.router);
   add("embedding", p.embedding, r.subject.shape.tied ? "tied: also the head" : "");
   if (p.head > 0) add("head", p.head);
   if (p.positions > 0) add("learned positions", p.positions);
@@ -44,10 +71,11 @@ void print_counts(Session& session, const ShapeReport& r) {
 
 void print_costs(Session& session, const ShapeReport& r) {
   Table table({{"cost"}, {"", Align::right}, {""}});
-  table.add_row({"training FLOPs per token", format_significant(r.flops.train_per_token, 4),
-                 fmt::format("6N gives {}; attention {:.1f} % at context {}",
-                             format_significant(r.flops.six_n_per_token, 4),
-                             100 * r.flops.attention_share, r.subject.shape.context)});
+  table.add_row(
+      {"training FLOPs per token", format_significant(r.flops.train_per_token, 4),
+       fmt::format("6N gives {}; attention {:.1f} % at context {}",
+                   format_significant(r.flops.six_n_per_token, 4), 100 * r.flops.attention_share,
+                   format_whole(r.subject.shape.context))});
   table.add_row(
       {"inference FLOPs per token", format_significant(r.flops.forward_per_token, 4), ""});
   table.add_row({"weights, gradients, AdamW", format_bytes(r.memory.state()),
@@ -57,6 +85,9 @@ void print_costs(Session& session, const ShapeReport& r) {
                              format_bytes(r.memory.activations_recompute))});
   table.add_row({"logits", format_bytes(r.memory.logits), "fp32, whole"});
   table.add_row({"KV cache per token", format_bytes(r.kv_bytes_per_token), "bf16"});
+  table.add_row({"KV cache, full", format_bytes(r.kv_bytes),
+                 fmt::format("{} × {} tokens", format_whole(r.batch),
+                             format_whole(r.subject.shape.context))});
   session.out << "\n" << table.render(session.terminal);
 }
 
@@ -98,30 +129,13 @@ void print_places(Session& session, const ShapeReport& r) {
                   r.depth_pays() ? "pays" : "does not pay yet", r.subject.shape.width));
 }
 
-Json step_json(const ShapeReport& r) {
-  return {{"hardware", r.hardware.name},
-          {"kind", "modelled"},
-          {"step_tokens", r.step_tokens},
-          {"step_seconds", r.step.total()},
-          {"matmul_seconds", r.step.matmul},
-          {"attention_seconds", r.step.attention},
-          {"memory_seconds", r.step.memory_passes},
-          {"optimizer_seconds", r.step.optimizer},
-          {"fixed_seconds", r.step.fixed},
-          {"tile_wave_efficiency", r.step.matmul_efficiency},
-          {"decode_seconds_per_token", r.decode.total()}};
-}
-
 }  // namespace
 
 void print_shape_text(Session& session, const ShapeReport& r) {
-  const Shape& s = r.subject.shape;
-  session.out << session.terminal.plain(fmt::format(
-      "{}  {}: {} layers × {}, {} heads of {}{}, ffn {}{}, vocabulary {}, context {}, {}\n\n",
-      session.terminal.accent("fathom shape"), r.subject.name, s.layers, s.width, s.heads,
-      s.head_size, s.kv_heads == s.heads ? "" : fmt::format(" ({} kv)", s.kv_heads), s.ffn,
-      s.gated() ? " gated" : "", format_whole(s.vocab), format_whole(s.context),
-      s.tied ? "tied" : "untied"));
+  if (!r.subject.note.empty()) session.out << session.terminal.warning(r.subject.note) << "\n";
+  session.out << session.terminal.plain(fmt::format("{}  {}: {}\n\n",
+                                                    session.terminal.accent("fathom shape"),
+                                                    r.subject.name, describe(r.subject.shape)));
   if (r.subject.published) {
     session.out << "  source: " << r.subject.published->source << "\n\n";
   }
@@ -135,34 +149,7 @@ void print_shape_text(Session& session, const ShapeReport& r) {
 
 void print_shape_json(Session& session, const ShapeReport& r) {
   Json document = json_document("shape");
-  document["name"] = r.subject.name;
-  document["shape"] = shape_json(r.subject.shape);
-  document["params"] = parameters_json(r.parameters);
-  document["flops"] = {{"train_per_token", r.flops.train_per_token},
-                       {"train_recompute_per_token", r.flops.train_recompute_per_token},
-                       {"forward_per_token", r.flops.forward_per_token},
-                       {"attention_share", r.flops.attention_share},
-                       {"six_n_per_token", r.flops.six_n_per_token}};
-  document["memory"] = {{"tokens", r.step_tokens},
-                        {"weights_bytes", r.memory.weights},
-                        {"gradients_bytes", r.memory.gradients},
-                        {"optimizer_bytes", r.memory.optimizer},
-                        {"activations_bytes", r.memory.activations},
-                        {"activations_recompute_bytes", r.memory.activations_recompute},
-                        {"logits_bytes", r.memory.logits}};
-  document["kv_bytes_per_token"] = whole_number(r.kv_bytes_per_token);
-  document["times"] = step_json(r);
-  document["levine"] = {{"transition_width", r.transition_width},
-                        {"depth_efficient", r.depth_pays()}};
-  for (const LawPlace& place : r.places) {
-    document["laws"].push_back({{"name", place.info.name},
-                                {"layers", place.optimum.layers},
-                                {"width", place.optimum.width},
-                                {"layers_deeper", place.layers_deeper},
-                                {"evidence", to_string(place.evidence)}});
-  }
-  document["neighbours"] = Json::array();
-  for (const CatalogueEntry* entry : r.neighbours) document["neighbours"].push_back(entry->name);
+  document.update(shape_report_json(r));
   print_json(session, document);
 }
 
@@ -179,7 +166,7 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
       row["nominal_size"] = entry->nominal_size;
       row["source"] = entry->source;
       row["tokens"] = entry->tokens > 0 ? whole_number(entry->tokens) : Json(nullptr);
-      if (entry->dense_decoder()) row["params"] = parameters_json(count_parameters(entry->shape));
+      if (entry->countable()) row["params"] = parameters_json(count_parameters(entry->shape));
       document["shapes"].push_back(row);
     }
     print_json(session, document);
@@ -197,12 +184,15 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
   for (const CatalogueEntry* entry : entries) {
     const Shape& s = entry->shape;
     const ParameterCount p = count_parameters(s);
-    table.add_row(
-        {entry->name, entry->organisation, entry->kind, std::to_string(s.layers),
-         std::to_string(s.width), std::to_string(s.heads),
-         fmt::format("{:.0f}", as_double(s.width) / as_double(s.layers)),
-         entry->dense_decoder() ? format_count(as_double(p.non_embedding())) : "",
-         entry->dense_decoder() ? format_count(as_double(p.total())) : entry->nominal_size});
+    table.add_row({entry->name, entry->organisation, entry->kind, std::to_string(s.layers),
+                   std::to_string(s.width), std::to_string(s.heads),
+                   fmt::format("{:.0f}", as_double(s.width) / as_double(s.layers)),
+                   entry->countable() ? format_count(as_double(p.non_embedding())) : "",
+                   !entry->countable() ? entry->nominal_size
+                   : entry->shape.mixture()
+                       ? fmt::format("{}, {} active", format_count(as_double(p.total())),
+                                     format_count(as_double(p.active())))
+                       : format_count(as_double(p.total()))});
   }
   if (table.empty()) {
     session.out << "  nothing in the catalogue matches\n";

@@ -11,6 +11,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "core/units.h"
+#include "planner/run_spec.h"
 #include "study/rounds.h"
 #include "study/study_folder.h"
 
@@ -58,14 +60,19 @@ study::StudySpec StudySource::read(const std::string& file) const {
 namespace {
 
 struct InitOptions {
-  std::string preset, output;
+  std::string preset, output, around;
   bool keys = false;
 };
 
 void run_init(Session& session, const InitOptions& options) {
   if (options.keys) return print_keys(session, study::describe_study_spec());
-  if (options.preset.empty()) throw ConfigError("name a preset; see 'fathom study init --help'");
-  const std::string text = study::preset_text(options.preset);
+  if (options.preset.empty() == options.around.empty()) {
+    throw ConfigError(
+        "name a preset or --around SIZE, one of them; see 'fathom study init --help'");
+  }
+  const std::string text =
+      options.around.empty() ? study::preset_text(options.preset)
+                             : planner::study_around_text(parse_count(options.around, "--around"));
   if (options.output.empty()) {
     session.out << text;
     return;
@@ -88,10 +95,16 @@ void add_study_init(CommandTree& tree, Command& parent) {
        "Prints the TOML of a preset, or writes it to a new file, as a start for an own "
        "study.",
        {{"study init quick -o study.toml", "a copy to edit"},
+        {"study init --around 10M -o study.toml", "depths and sizes planned around a budget"},
         {"study init --keys", "what a spec may hold; train --keys: its [model] and [train]"}}},
       [options](Session& session) { run_init(session, *options); });
   tree.restrict(command.add_option("PRESET", options->preset, join(study::preset_names(), ", ")),
                 study::preset_names());
+  command
+      .add_option("--around", options->around,
+                  "Plan the grid around this size instead: depths from a quarter of its best to "
+                  "twice it, sizes from a sixteenth")
+      ->type_name("SIZE");
   command.add_flag("--keys", options->keys, "List every key of a study's spec and what it means");
   command.add_option("-o,--output", options->output, "File to write (default: print)")
       ->type_name("FILE");

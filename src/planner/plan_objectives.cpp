@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/counts.h"
@@ -12,10 +13,9 @@
 namespace fathom::planner {
 namespace {
 
-/// Shapes that leave the budget by more are taken only when nothing else fits the constraints.
-constexpr double kBudgetSlack = 0.03;
-/// Nothing that leaves it by more is a plan for it.
-constexpr double kMostOffBudget = 0.25;
+/// How far shapes may leave the budget, in steps: a wider one is taken only when constraints or the
+/// coarse lattice of tiny models leave nothing inside the band. Beyond the last nothing is a plan.
+constexpr std::array kBudgetSlack{0.03, 0.06, 0.12};
 
 /// What the shape request asks beyond depth and width.
 ShapeRequest base_request(const PlanRequest& request) {
@@ -42,6 +42,24 @@ ShapeRequest base_request(const PlanRequest& request) {
                   format_count(plan.budget.parameters()), nearest_text));
 }
 
+void keep_near_budget(std::vector<Candidate>& candidates, const Plan& plan) {
+  const auto off = [](const Candidate& c) { return std::fabs(c.off_budget); };
+  const auto nearest =
+      std::min_element(candidates.begin(), candidates.end(),
+                       [&](const Candidate& a, const Candidate& b) { return off(a) < off(b); });
+  if (off(*nearest) > kBudgetSlack.back()) refuse(plan, *nearest);
+  double slack = kBudgetSlack.back();
+  for (const double step : kBudgetSlack) {
+    const bool enough = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+      return off(c) <= step && c.penalty <= plan.request.tolerance;
+    });
+    if (!enough) continue;
+    slack = step;
+    break;
+  }
+  std::erase_if(candidates, [&](const Candidate& c) { return off(c) > slack; });
+}
+
 }  // namespace
 
 std::vector<Candidate> price_lattice(const Plan& plan, const PricingContext& pricing) {
@@ -63,13 +81,7 @@ std::vector<Candidate> price_lattice(const Plan& plan, const PricingContext& pri
     throw ConfigError(
         "no width fits the rules; relax --width-multiple, --head-size, --kv-group or --kv-heads");
   }
-  const auto off = [](const Candidate& c) { return std::fabs(c.off_budget); };
-  const auto nearest =
-      std::min_element(candidates.begin(), candidates.end(),
-                       [&](const Candidate& a, const Candidate& b) { return off(a) < off(b); });
-  if (off(*nearest) > kMostOffBudget) refuse(plan, *nearest);
-  const double slack = std::max(kBudgetSlack, off(*nearest) * 1.001);
-  std::erase_if(candidates, [&](const Candidate& c) { return off(c) > slack; });
+  keep_near_budget(candidates, plan);
   return candidates;
 }
 

@@ -7,7 +7,6 @@
 #include "core/counts.h"
 #include "core/units.h"
 #include "laws/levine.h"
-#include "shape/memory.h"
 #include "shape/timing.h"
 
 namespace fathom::planner {
@@ -79,14 +78,31 @@ void add_vocabulary_warning(Plan& plan) {
       shape.width, shape.vocab, shape.vocab, layers_text(layers)));
 }
 
-void add_memory_warning(Plan& plan) {
-  const TrainingMemory memory = count_training_memory(plan.recommendation.shape, 0);
-  const double devices = std::ceil(memory.total() / (0.9 * plan.hardware.memory_bytes));
-  if (devices <= 1) return;
-  plan.warnings.push_back(
-      fmt::format("weights, gradients and AdamW state take {}: at least {} × {} before activations",
-                  format_bytes(memory.total()), format_whole(static_cast<std::int64_t>(devices)),
-                  plan.hardware.title));
+std::string sharding_text(const Sharding& s) {
+  std::string text = fmt::format("{} GPU{}", format_whole(s.gpus), s.gpus == 1 ? "" : "s");
+  if (s.tensor > 1) text += fmt::format(", tensor {}", s.tensor);
+  if (s.pipeline > 1) text += fmt::format(", pipeline {}", s.pipeline);
+  if (s.zero > 0) text += fmt::format(", ZeRO {}", s.zero);
+  if (s.micro_batch > 1) text += fmt::format(", micro-batch {}", s.micro_batch);
+  return s.recompute ? text + ", recomputation" : text;
+}
+
+/// Memory of a GPU by part, and what would fit where it does not.
+std::string memory_text(const Plan& plan) {
+  const DeviceMemory& m = plan.device_memory;
+  const bool good = fits_in_memory(m, plan.hardware);
+  const auto gigabytes = [](double bytes) { return format_significant(bytes / 1e9, 3); };
+  const std::string text = fmt::format(
+      "{} {}: {} of {} GB each (weights {}, gradients {}, AdamW {}, activations {}, logits {})",
+      good ? "fits" : "does not fit", sharding_text(plan.sharding), gigabytes(m.total()),
+      gigabytes(plan.hardware.memory_bytes), gigabytes(m.weights + m.gathered),
+      gigabytes(m.gradients), gigabytes(m.optimizer), gigabytes(m.activations),
+      gigabytes(m.logits));
+  if (good) return text;
+  if (!plan.fitting) return text + "; nor would a million GPUs do";
+  const DeviceMemory enough = count_device_memory(plan.recommendation.shape, *plan.fitting);
+  return fmt::format("{}; {} would do: {} GB each", text, sharding_text(*plan.fitting),
+                     gigabytes(enough.total()));
 }
 
 void add_padding_note(Plan& plan) {
@@ -105,6 +121,7 @@ void add_padding_note(Plan& plan) {
 void add_statements(Plan& plan) {
   plan.statements = {law_statement(plan), band_statement(plan), regime_statement(plan),
                      theory_statement(plan)};
+  plan.memory = memory_text(plan);
   if (plan.unrounded.layers <= laws::kMinLayers * 1.001) {
     plan.warnings.push_back(
         fmt::format("the law asks for fewer than {:.0f} layers at this size; {:.0f} is the least "
@@ -119,7 +136,6 @@ void add_statements(Plan& plan) {
   }
   add_padding_note(plan);
   add_vocabulary_warning(plan);
-  add_memory_warning(plan);
 }
 
 }  // namespace fathom::planner

@@ -8,9 +8,7 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
-#include "laws/gemstones.h"
-#include "laws/search.h"
-#include "planner/find_law.h"
+#include "planner/plan_ground.h"
 #include "planner/plan_objectives.h"
 #include "planner/plan_statements.h"
 #include "planner/verdict.h"
@@ -21,69 +19,6 @@ namespace fathom::planner {
 namespace {
 
 constexpr int kCurvePoints = 120;
-
-laws::Budget make_budget(double parameters, const PlanRequest& request) {
-  const double c = block_coefficient(request.base);
-  return request.count_embeddings
-             ? laws::Budget::total(parameters, request.base.vocab, request.base.tied, c)
-             : laws::Budget::non_embedding(parameters, c);
-}
-
-double tokens_for(const PlanRequest& request, double parameters) {
-  return request.tokens.value_or(kTokensPerParameter * parameters);
-}
-
-/// The laws of a request, ready to be bound to a budget.
-struct LawChoice {
-  std::vector<laws::LawPointer> voters;
-  laws::LawPointer donor = find_law(laws::GemstonesLaw::kName);
-
-  /// The law that plans this budget: the one that was asked for, given a loss where it has none,
-  /// or all measured laws together.
-  laws::LawPointer bind(const laws::Budget& budget, double tokens) const {
-    if (voters.size() == 1 && voters.front()->has_loss()) return voters.front();
-    return std::make_shared<laws::Consensus>(voters, donor, budget, tokens);
-  }
-};
-
-LawChoice choose_laws(const PlanRequest& request) {
-  laws::LevineFit fit;
-  fit.correlation = request.levine_correlation;
-  const auto levine = std::make_shared<laws::LevineLaw>(fit);
-  LawChoice choice;
-  if (request.law == laws::LevineLaw::kName) {
-    choice.voters = {levine};
-  } else if (request.law == laws::Consensus::kName) {
-    choice.voters = laws::measured_laws();
-    for (laws::LawPointer& law : choice.voters) {
-      if (law->info().name == laws::LevineLaw::kName) law = levine;
-    }
-  } else {
-    choice.voters = {find_law(request.law)};
-  }
-  return choice;
-}
-
-/// The size whose optimal shape, trained on its tokens, spends the FLOPs: exact training FLOPs with
-/// head and causal attention, not 6 N D.
-double parameters_for_flops(const PlanRequest& request, const LawChoice& choice) {
-  const auto spent = [&](double parameters) {
-    const laws::Budget budget = make_budget(parameters, request);
-    const double tokens = tokens_for(request, parameters);
-    const laws::Optimum best = choice.bind(budget, tokens)->optimum_after(budget, tokens);
-    return tokens * train_flops_per_token(best.layers, best.width, budget.block_coefficient(),
-                                          as_double(request.base.vocab),
-                                          as_double(request.base.context));
-  };
-  constexpr double kSmallest = 1e4;
-  constexpr double kLargest = 1e17;
-  if (spent(kSmallest) > *request.flops || spent(kLargest) < *request.flops) {
-    throw ConfigError(fmt::format("--flops {:g} buys no model between 10K and 1e17 parameters{}",
-                                  *request.flops, request.tokens ? " at these --tokens" : ""));
-  }
-  return laws::first_true([&](double n) { return spent(n) >= *request.flops; }, kSmallest,
-                          kLargest);
-}
 
 void check(const PlanRequest& request) {
   if (request.parameters.has_value() == request.flops.has_value()) {
@@ -176,19 +111,20 @@ void place_in_regime(Plan& plan) {
                                                 : DepthRegime::transition;
 }
 
-/// What a plan stands on: the budget in parameters, its tokens, and the law bound to them.
-struct Ground {
-  laws::Budget budget;
-  double tokens;
-  laws::LawPointer law;
-};
-
-Ground find_ground(const PlanRequest& request, const LawChoice& choice) {
-  const double size =
-      request.parameters ? *request.parameters : parameters_for_flops(request, choice);
-  const laws::Budget budget = make_budget(size, request);
-  const double tokens = tokens_for(request, size);
-  return {budget, tokens, choice.bind(budget, tokens)};
+void place_on_devices(Plan& plan) {
+  const PlanRequest& request = plan.request;
+  const std::int64_t copy = request.rules.tensor_parallel * request.rules.pipeline_parallel;
+  plan.sharding = {.gpus = request.gpus > 0 ? request.gpus : copy,
+                   .tensor = request.rules.tensor_parallel,
+                   .pipeline = request.rules.pipeline_parallel,
+                   .zero = request.zero,
+                   .micro_batch = request.micro_batch,
+                   .recompute = request.recompute};
+  const Shape& shape = plan.recommendation.shape;
+  plan.device_memory = count_device_memory(shape, plan.sharding);
+  if (!fits_in_memory(plan.device_memory, plan.hardware)) {
+    plan.fitting = find_fitting(shape, plan.sharding, plan.hardware);
+  }
 }
 
 }  // namespace
@@ -205,12 +141,12 @@ Plan make_plan(const PlanRequest& original) {
   if (request.base.context == 0) request.base.context = kDefaultContext;
 
   std::optional<RefusedLaw> refused;
-  Ground ground = find_ground(request, choose_laws(request));
+  Ground ground = find_ground(request);
   const laws::LawPointer asked = ground.law;
   if (auto reasons = ground.law->objections(ground.budget, ground.tokens); !reasons.empty()) {
     refused = RefusedLaw{ground.law->info(), std::move(reasons)};
     request.law = laws::Consensus::kName;
-    ground = find_ground(request, choose_laws(request));
+    ground = find_ground(request);
   }
   const auto& [budget, tokens, law] = ground;
 
@@ -240,6 +176,10 @@ Plan make_plan(const PlanRequest& original) {
             .statements = {},
             .warnings = {},
             .refused = refused,
+            .sharding = {},
+            .device_memory = {},
+            .memory = {},
+            .fitting = std::nullopt,
             .hardware = find_hardware(request.hardware)};
   plan.unrounded = law->optimum_after(budget, tokens);
   const laws::LossSurface surface(*law, budget, tokens);
@@ -263,6 +203,7 @@ Plan make_plan(const PlanRequest& original) {
   plan.theory_threshold = theory::depth_threshold(shape.width);
   plan.curve = penalty_curve(surface, plan.band, L);
   plan.neighbours = nearest_published(as_double(plan.parameters.non_embedding()), L, 6);
+  place_on_devices(plan);
   plan.verdict = make_verdict(plan, *law);
   add_statements(plan);
   return plan;

@@ -23,6 +23,7 @@
 #include "shape/parameters.h"
 #include "shape/rounding.h"
 #include "shape/shape.h"
+#include "shape/sharding.h"
 #include "shape/timing.h"
 
 namespace fathom::planner {
@@ -49,6 +50,11 @@ struct PlanRequest {
   std::int64_t step_tokens = kDefaultStepTokens;  // per device, for the time model
   ShapeRequest base;                              // everything but layers, width and heads
   RoundingRules rules;
+  // How it is trained; tensor and pipeline degrees are those of `rules`.
+  std::int64_t gpus = 0;  // 0: one copy, tensor times pipeline
+  std::int64_t zero = 0;
+  std::int64_t micro_batch = 1;
+  bool recompute = false;
 };
 
 /// Levine's regimes for a shape: deeper than the transition depth of its size, shallower, or on it
@@ -140,6 +146,10 @@ struct Plan {
   std::vector<Statement> statements;
   std::vector<std::string> warnings;
   std::optional<RefusedLaw> refused;  // the consensus plans in its place
+  Sharding sharding;
+  DeviceMemory device_memory;
+  std::string memory;               // of one GPU, in words
+  std::optional<Sharding> fitting;  // what would fit, where this does not
   Hardware hardware;
 };
 

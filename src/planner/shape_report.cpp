@@ -1,7 +1,12 @@
 #include "planner/shape_report.h"
 
+#include <algorithm>
+
 #include "core/counts.h"
+#include "laws/consensus.h"
+#include "laws/gemstones.h"
 #include "laws/levine.h"
+#include "planner/planner.h"
 
 namespace fathom::planner {
 namespace {
@@ -27,6 +32,21 @@ std::vector<LawPlace> places_of(const NamedShape& subject, const ParameterCount&
   return places;
 }
 
+ConsensusPlace consensus_place(const NamedShape& subject, const ParameterCount& parameters) {
+  const double layers = as_double(subject.shape.layers);
+  const double tokens = training_tokens(subject, as_double(parameters.non_embedding()));
+  const laws::Budget budget = laws::Budget::non_embedding(as_double(parameters.paper_12Ld2));
+  const laws::Consensus law(laws::measured_laws(), laws::published_law(laws::GemstonesLaw::kName),
+                            budget, tokens);
+  const laws::LossSurface surface(law, budget, tokens);
+  const laws::Optimum best = law.optimum_after(budget, tokens);
+  Interval band = surface.band(kDefaultTolerance);
+  // No farther than what was trained, unless the laws themselves go there.
+  band.high = std::min(band.high, std::max(law.info().layers.high, best.layers));
+  return {best, surface.penalty(layers), band,
+          law.loss_evidence({budget.parameters(), tokens, layers})};
+}
+
 std::vector<const CatalogueEntry*> neighbours_of(const NamedShape& subject,
                                                  const ParameterCount& parameters) {
   std::vector<const CatalogueEntry*> neighbours;
@@ -49,7 +69,7 @@ bool ShapeReport::depth_sets_latency() const {
 }
 
 ShapeReport report_shape(const NamedShape& subject, const Hardware& hardware,
-                         std::int64_t step_tokens) {
+                         std::int64_t step_tokens, std::int64_t batch) {
   const Shape& shape = subject.shape;
   const double tokens = as_double(step_tokens);
   ShapeReport report{
@@ -58,6 +78,8 @@ ShapeReport report_shape(const NamedShape& subject, const Hardware& hardware,
       .flops = count_flops(shape),
       .memory = count_training_memory(shape, tokens),
       .kv_bytes_per_token = fathom::kv_bytes_per_token(shape),
+      .batch = batch,
+      .kv_bytes = fathom::kv_bytes_per_token(shape) * as_double(shape.context) * as_double(batch),
       .step = model_step_time(shape, hardware, step_tokens),
       .share_of_peak = 0,
       .decode = model_decode_time(shape, hardware, as_double(shape.context) / 2),
@@ -66,10 +88,12 @@ ShapeReport report_shape(const NamedShape& subject, const Hardware& hardware,
       .step_tokens = step_tokens,
       .transition_width = laws::LevineLaw().transition_width(as_double(shape.layers)),
       .places = {},
+      .consensus = std::nullopt,
       .neighbours = {}};
   report.share_of_peak =
       report.flops.train_per_token * tokens / (report.step.total() * hardware.peak_flops);
   report.places = places_of(subject, report.parameters);
+  if (!shape.mixture()) report.consensus = consensus_place(subject, report.parameters);
   report.neighbours = neighbours_of(subject, report.parameters);
   return report;
 }

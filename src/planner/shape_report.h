@@ -21,12 +21,22 @@ struct LawPlace {
   laws::Evidence evidence;
 };
 
+/// What the laws together say of this shape at its own size and tokens.
+struct ConsensusPlace {
+  laws::Optimum optimum;
+  double penalty = 0;  // loss of its depth over the best
+  Interval band;       // within kDefaultTolerance
+  laws::Evidence evidence;
+};
+
 struct ShapeReport {
   NamedShape subject;
   ParameterCount parameters;
   FlopCount flops;
   TrainingMemory memory;
   double kv_bytes_per_token;
+  std::int64_t batch;  // sequences of a full cache
+  double kv_bytes;     // of it
   StepTime step;
   double share_of_peak;  // of the modelled step
   DecodeTime decode;     // one token after half a context
@@ -35,6 +45,7 @@ struct ShapeReport {
   std::int64_t step_tokens;
   double transition_width;  // Levine's, at this depth
   std::vector<LawPlace> places;
+  std::optional<ConsensusPlace> consensus;        // dense models only: the laws know no others
   std::vector<const CatalogueEntry*> neighbours;  // the shape itself left out
 
   /// At or above Levine's transition width.
@@ -44,6 +55,6 @@ struct ShapeReport {
 };
 
 ShapeReport report_shape(const NamedShape& subject, const Hardware& hardware,
-                         std::int64_t step_tokens);
+                         std::int64_t step_tokens, std::int64_t batch = 1);
 
 }  // namespace fathom::planner

@@ -117,15 +117,27 @@ std::string trade_text(const char* way, const Candidate& other, const Candidate&
 }
 
 std::string equals_sentence(const Verdict& verdict, const Plan& plan) {
-  const std::string band = fmt::format(
-      "{}{} to {} layers are as good: the loss stays within {:.2g} % of the best ({}{})",
-      verdict.clipped_low && verdict.clipped_high ? "All depths that were trained, " : "",
-      verdict.equals.low, verdict.equals.high, 100 * plan.request.tolerance,
-      to_string(verdict.equals_evidence),
-      verdict.clipped_high && !verdict.clipped_low
-          ? fmt::format("; {} is the deepest that was trained", verdict.equals.high)
-          : "");
-  return band + ".";
+  const std::string mark = to_string(verdict.equals_evidence);
+  const std::string within = fmt::format("{:.2g} %", 100 * plan.request.tolerance);
+  const std::int64_t pick = plan.recommendation.shape.layers;
+  const std::string range = fmt::format("{} to {} layers", verdict.equals.low, verdict.equals.high);
+  if (pick < verdict.equals.low || pick > verdict.equals.high) {
+    return fmt::format("The constraints cost {} loss ({}): {} would stay within {} of the best.",
+                       format_percent(plan.recommendation.penalty), mark, range, within);
+  }
+  if (verdict.equals.low == verdict.equals.high) {
+    return fmt::format("No other depth stays within {} of its loss ({}).", within, mark);
+  }
+  if (verdict.clipped_low && verdict.clipped_high) {
+    return fmt::format(
+        "All depths that were trained, {}, are as good: the loss stays within {} of the best ({}).",
+        range, within, mark);
+  }
+  return fmt::format("{} are as good: the loss stays within {} of the best ({}{}).", range, within,
+                     mark,
+                     verdict.clipped_high
+                         ? fmt::format("; {} is the deepest that was trained", verdict.equals.high)
+                         : "");
 }
 
 }  // namespace
@@ -140,8 +152,8 @@ Verdict make_verdict(const Plan& plan, const laws::Law& law) {
   const Shape& shape = plan.recommendation.shape;
   auto& sentences = verdict.sentences;
   sentences.push_back(
-      fmt::format("Take {} layers × {} wide: {} heads of {}{}, ffn {}{}.", shape.layers,
-                  shape.width, shape.heads, shape.head_size,
+      fmt::format("Take {} layers × {} wide: {} {} of {}{}, ffn {}{}.", shape.layers, shape.width,
+                  shape.heads, shape.heads == 1 ? "head" : "heads", shape.head_size,
                   shape.kv_heads == shape.heads ? "" : fmt::format(" ({} kv)", shape.kv_heads),
                   shape.ffn, shape.gated() ? " gated" : ""));
   sentences.push_back(equals_sentence(verdict, plan));
@@ -164,8 +176,8 @@ Verdict make_verdict(const Plan& plan, const laws::Law& law) {
         verdict.practice->high,
         shallower ? "Follow them for latency and tensor parallelism, which like width; the laws "
                     "for loss."
-                  : "Follow them for accuracy on long training, which likes depth; the laws for "
-                    "loss at this budget."));
+                  : "Most were trained longer, which favours depth; the laws answer for this "
+                    "budget."));
   }
   return verdict;
 }

@@ -23,6 +23,8 @@ struct CatalogueEntry {
   Shape shape;
 
   bool dense_decoder() const { return kind == "decoder"; }
+  /// Whether its parts are known well enough to be counted.
+  bool countable() const { return kind != "encoder-decoder"; }
   /// One of the 50 models of Chinchilla's sweep (arXiv 2203.15556).
   bool chinchilla_sweep() const;
   /// Part of a published sweep rather than a released model or recipe.
@@ -31,8 +33,16 @@ struct CatalogueEntry {
 
 const std::vector<CatalogueEntry>& catalogue();
 
-/// By name or alias, ignoring case and punctuation; a unique part of a name is enough.
+struct PublishedMatch {
+  const CatalogueEntry* entry = nullptr;
+  bool exact = true;  // false: taken for it, and the user should be told
+};
+
+/// By name, alias or hub id ("mistralai/Mistral-7B-v0.1"). In this order: as written, whatever the
+/// case; without spaces, dashes and slashes but with the points inside numbers, so that OPT-13B is
+/// not OPT-1.3B; and, no longer exact, without any punctuation or as a unique part of a name.
 /// ConfigError with suggestions otherwise.
+PublishedMatch match_published(const std::string& name);
 const CatalogueEntry& find_published(const std::string& name);
 
 /// Entries whose name, organisation or kind contains every word of `query`.

@@ -62,7 +62,7 @@ std::string hf_llama(const Shape& shape) {
   return config.dump(2) + "\n";
 }
 
-std::string megatron(const Shape& shape) {
+std::string megatron(const Shape& shape, const ParallelSizes& parallel) {
   std::vector<std::string> lines{fmt::format("--num-layers {}", shape.layers),
                                  fmt::format("--hidden-size {}", shape.width),
                                  fmt::format("--num-attention-heads {}", shape.heads),
@@ -81,6 +81,9 @@ std::string megatron(const Shape& shape) {
     lines.emplace_back("--position-embedding-type learned_absolute");
   }
   if (!shape.tied) lines.emplace_back("--untie-embeddings-and-output-weights");
+  lines.push_back(fmt::format("--tensor-model-parallel-size {}", parallel.tensor));
+  lines.push_back(fmt::format("--pipeline-model-parallel-size {}", parallel.pipeline));
+  if (parallel.tensor > 1) lines.emplace_back("--sequence-parallel");
   return join(lines, "\n") + "\n";
 }
 
@@ -100,14 +103,14 @@ bool wants_gated(ConfigFormat format) {
   return format == ConfigFormat::hf_llama || format == ConfigFormat::megatron;
 }
 
-std::string emit_config(const Shape& shape, ConfigFormat format) {
+std::string emit_config(const Shape& shape, ConfigFormat format, const ParallelSizes& parallel) {
   switch (format) {
     case ConfigFormat::hf_gpt2:
       return hf_gpt2(shape);
     case ConfigFormat::hf_llama:
       return hf_llama(shape);
     case ConfigFormat::megatron:
-      return megatron(shape);
+      return megatron(shape, parallel);
     case ConfigFormat::nanogpt:
       return nanogpt(shape);
   }

@@ -15,8 +15,15 @@ constexpr auto enum_names(ConfigFormat) {
 /// Whether the format describes gated feed-forwards without biases (LLaMA) or plain ones (GPT-2).
 bool wants_gated(ConfigFormat format);
 
-/// hf-*: config.json; megatron: command-line arguments; nanogpt: a Python config file.
-/// ConfigError when the format cannot express the shape.
-std::string emit_config(const Shape& shape, ConfigFormat format);
+/// Degrees that a launcher is told beside the shape.
+struct ParallelSizes {
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+};
+
+/// hf-*: config.json; megatron: command-line arguments with the parallel sizes; nanogpt: a Python
+/// config file. ConfigError when the format cannot express the shape.
+std::string emit_config(const Shape& shape, ConfigFormat format,
+                        const ParallelSizes& parallel = {});
 
 }  // namespace fathom

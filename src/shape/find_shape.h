@@ -9,17 +9,17 @@
 namespace fathom {
 
 struct NamedShape {
-  std::string name;
+  std::string name;  // with what was changed: "Llama-3-8B, vocabulary 32,000"
   Shape shape;
   const CatalogueEntry* published = nullptr;
+  std::string note;  // "'opt 13' taken as OPT-13B"; empty for exact names
 };
 
-/// `asked` completes LAYERSxWIDTH. A name or a file says everything itself, so beside one only the
-/// context may be set. ConfigError otherwise, for unknown names, and for models that are not a
-/// dense stack.
 /// The `fathom shape` command that counts this very shape.
 std::string shape_command(const Shape& shape);
 
+/// `asked` completes LAYERSxWIDTH; beside a name or a file it changes what it gives (what if?).
+/// ConfigError for unknown names, impossible changes and encoder-decoders.
 NamedShape find_shape(const std::string& what, const ShapeRequest& asked);
 
 }  // namespace fathom

@@ -10,7 +10,7 @@ namespace {
 struct TokenWork {
   double block_weights = 0;
   double head_weights = 0;        // V D
-  double attention_channels = 0;  // L H K
+  double attention_channels = 0;  // L H (K + U) / 2, U the size of a value: L H K as a rule
   double positions_seen = 0;
 
   double blocks() const { return 2 * block_weights; }
@@ -23,9 +23,10 @@ struct TokenWork {
 constexpr double kTrainOverForward = 3;  // the backward pass costs two forward passes
 
 TokenWork work_of(const Shape& shape, double positions_seen) {
-  return {.block_weights = as_double(count_parameters(shape).block_matrices()),
+  return {.block_weights = as_double(count_parameters(shape).active_matrices()),
           .head_weights = as_double(shape.vocab) * as_double(shape.width),
-          .attention_channels = as_double(shape.layers) * as_double(shape.attention_width()),
+          .attention_channels = as_double(shape.layers) *
+                                as_double(shape.attention_width() + shape.value_width()) / 2,
           .positions_seen = positions_seen};
 }
 
@@ -38,7 +39,7 @@ FlopCount count_flops(const Shape& shape, AttentionSpan span) {
   count.train_per_token = kTrainOverForward * count.forward_per_token;
   count.train_recompute_per_token = count.train_per_token + work.blocks() + work.attention();
   count.attention_share = work.attention() / count.forward_per_token;
-  count.six_n_per_token = 6.0 * as_double(count_parameters(shape).non_embedding());
+  count.six_n_per_token = 6.0 * as_double(count_parameters(shape).active_non_embedding());
   return count;
 }
 

@@ -1,6 +1,7 @@
 // Floating-point operations, two per multiply-add.
 //
-// A matrix of P weights costs 2 P per token forward and 4 P backward. Causal attention lets token t
+// A matrix of P weights costs 2 P per token forward and 4 P backward; of a mixture only the experts
+// that a token visits count. Causal attention lets token t
 // see t positions, (T+1)/2 on average, and a kernel that skips the masked half does exactly that
 // work: scores and weighted sum cost 2 H K each per position seen. Norms, activations and the
 // softmax itself (order L D and L H T per token) are left out, as everywhere in the field.
@@ -22,7 +23,7 @@ struct FlopCount {
   double train_per_token = 0;            // 3 x forward
   double train_recompute_per_token = 0;  // with the blocks' forward done once more
   double attention_share = 0;            // of the forward pass
-  double six_n_per_token = 0;            // the rule of thumb: 6 x non-embedding parameters
+  double six_n_per_token = 0;            // the rule of thumb: 6 x active non-embedding parameters
 };
 FlopCount count_flops(const Shape& shape, AttentionSpan span = AttentionSpan::causal);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/error.h"
@@ -34,7 +35,12 @@ const std::map<std::string, Family>& families() {
       {"olmo", {"olmo", true, false}},         {"olmo2", {"olmo2", true, false}},
       {"stablelm", {"stablelm", true, false}}, {"cohere", {"cohere", true, true}},
       {"smollm3", {"llama", true, true}},      {"granite", {"llama", true, false}},
-      {"internlm2", {"llama", true, false}}};
+      {"internlm2", {"llama", true, false}},   {"mixtral", {"llama", true, false}},
+      {"qwen2_moe", {"qwen2", true, false}},   {"qwen3_moe", {"qwen3", true, false}},
+      {"olmoe", {"olmo2", true, false}},       {"deepseek", {"llama", true, false}},
+      {"deepseek_v2", {"llama", true, false}}, {"deepseek_v3", {"llama", true, false}},
+      {"kimi_k2", {"llama", true, false}},     {"gpt_oss", {"gpt-oss", true, false}},
+      {"llama4_text", {"llama", true, false}}};
   return table;
 }
 
@@ -63,6 +69,23 @@ class ConfigReader {
     return found->get<bool>();
   }
 
+  bool has(const std::vector<std::string>& keys) const {
+    return std::any_of(keys.begin(), keys.end(), [&](const std::string& key) {
+      const auto found = json_.find(key);
+      return found != json_.end() && !found->is_null();
+    });
+  }
+
+  /// A count that may be zero or absent.
+  std::int64_t count(const std::string& key, std::int64_t fallback = 0) const {
+    const auto found = json_.find(key);
+    if (found == json_.end() || found->is_null()) return fallback;
+    if (!found->is_number_integer() || found->get<double>() < 0 || found->get<double>() > 1e12) {
+      fail(fmt::format("'{}' must be a whole number", key));
+    }
+    return found->get<std::int64_t>();
+  }
+
   [[noreturn]] void fail(const std::string& what) const {
     throw DataError(fmt::format("{}: {}", origin_, what));
   }
@@ -86,12 +109,69 @@ std::int64_t read_kv_heads(const ConfigReader& reader, const std::string& type,
   return reader.whole({"num_key_value_heads", "num_kv_heads"}, heads);
 }
 
+/// Models that also see or hear wrap the language model's keys.
+const Json& language_part(const Json& whole) {
+  for (const char* key : {"text_config", "language_config", "llm_config"}) {
+    const auto found = whole.find(key);
+    if (found != whole.end() && found->is_object()) return *found;
+  }
+  return whole;
+}
+
+void read_latent_attention(const ConfigReader& reader, Shape& shape) {
+  if (!reader.has({"kv_lora_rank"})) return;
+  LatentAttention& latent = shape.latent;
+  latent.kv_rank = reader.whole({"kv_lora_rank"});
+  latent.q_rank = reader.count("q_lora_rank");
+  latent.rope_size = reader.whole({"qk_rope_head_dim"});
+  latent.value_size = reader.whole({"v_head_dim"});
+  shape.head_size = reader.whole({"qk_nope_head_dim"}) + latent.rope_size;
+  shape.kv_heads = shape.heads;
+}
+
+/// Layers of a mixture that keep the ordinary feed-forward.
+std::int64_t read_dense_layers(const ConfigReader& reader, const std::string& type,
+                               std::int64_t layers) {
+  if (type.starts_with("deepseek") || type == "kimi_k2") {
+    return reader.count("first_k_dense_replace");
+  }
+  const std::int64_t step = type == "llama4_text" ? reader.count("interleave_moe_layer_step", 1)
+                                                  : reader.count("decoder_sparse_step", 1);
+  return step > 1 ? layers - layers / step : 0;
+}
+
+void read_experts(const ConfigReader& reader, const std::string& type, Shape& shape) {
+  const std::vector<std::string> keys{"num_local_experts", "num_experts", "n_routed_experts"};
+  if (!reader.has(keys) || reader.whole(keys) < 2) return;
+  Experts& experts = shape.experts;
+  experts.routed = reader.whole(keys);
+  experts.active = reader.whole({"num_experts_per_tok"});
+  experts.ffn = reader.whole({"moe_intermediate_size"}, shape.ffn);
+  experts.dense_layers = read_dense_layers(reader, type, shape.layers);
+  if (type.starts_with("deepseek") || type == "kimi_k2") {
+    experts.shared_ffn = reader.count("n_shared_experts") * experts.ffn;
+    // The correction of the scores that keeps loads even (arXiv 2408.15664).
+    experts.router_bias = type == "deepseek_v3" || type == "kimi_k2";
+  }
+  if (type == "qwen2_moe") {
+    experts.shared_ffn = reader.count("shared_expert_intermediate_size");
+    experts.shared_gate = experts.shared_ffn > 0;
+  }
+  if (type == "llama4_text") {
+    // "intermediate_size" is the expert's; layers without experts have "intermediate_size_mlp".
+    experts.shared_ffn = experts.ffn;
+    shape.ffn = reader.whole({"intermediate_size_mlp"}, shape.ffn);
+  }
+  if (type == "gpt_oss") experts.router_bias = experts.expert_bias = true;
+}
+
 }  // namespace
 
 HfModel read_hf_config(const std::filesystem::path& path) {
   const auto file = std::filesystem::is_directory(path) ? path / "config.json" : path;
-  const Json json = read_json_file(file);
-  if (!json.is_object()) throw DataError(fmt::format("{}: not a JSON object", file.string()));
+  const Json whole = read_json_file(file);
+  if (!whole.is_object()) throw DataError(fmt::format("{}: not a JSON object", file.string()));
+  const Json& json = language_part(whole);
   const ConfigReader reader(json, file.string());
   if (!json.contains("model_type") || !json["model_type"].is_string()) {
     reader.fail("'model_type' is missing; is this a Hugging Face config?");
@@ -104,13 +184,6 @@ HfModel read_hf_config(const std::filesystem::path& path) {
     throw ConfigError(fmt::format("{}: model_type '{}' is not known.{} Known: {}", file.string(),
                                   type, did_you_mean(type, known), join(known, ", ")));
   }
-  for (const char* key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
-    if (json.contains(key) && json[key].is_number() && json[key].get<double>() > 1) {
-      throw ConfigError(
-          fmt::format("{}: a mixture of experts; Fathom counts dense shapes", file.string()));
-    }
-  }
-
   const Family& family = found->second;
   HfModel model{type, {}};
   Shape& shape = model.shape;
@@ -118,7 +191,8 @@ HfModel read_hf_config(const std::filesystem::path& path) {
   shape.width = reader.whole({"hidden_size", "n_embd", "d_model"});
   shape.heads = reader.whole({"num_attention_heads", "n_head", "n_heads", "num_heads"});
   shape.kv_heads = read_kv_heads(reader, type, shape.heads);
-  if (!json.contains("head_dim") && shape.width % shape.heads != 0) {
+  const bool own_head_size = reader.has({"head_dim", "qk_nope_head_dim"});
+  if (!own_head_size && shape.width % shape.heads != 0) {
     reader.fail(
         fmt::format("hidden size {} is not divisible by {} heads", shape.width, shape.heads));
   }
@@ -128,10 +202,14 @@ HfModel read_hf_config(const std::filesystem::path& path) {
                            default_ffn(type, shape.width));
   shape.ffn_matrices = family.gated ? 3 : 2;
   shape.vocab = reader.whole({"vocab_size"});
-  shape.context = reader.whole({"max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"},
-                               kDefaultContext);
+  const std::vector<std::string> context_keys{"max_position_embeddings", "n_positions", "n_ctx",
+                                              "max_seq_len"};
+  shape.context_known = reader.has(context_keys);
+  shape.context = reader.whole(context_keys, kDefaultContext);
   shape.tied = reader.boolean("tie_word_embeddings", family.tied_by_default);
   shape.conventions = find_conventions(family.conventions);
+  read_latent_attention(reader, shape);
+  read_experts(reader, type, shape);
   if (reader.boolean("attention_bias", false)) {
     shape.conventions.qkv_bias = shape.conventions.out_bias = true;
   }

@@ -8,12 +8,19 @@ namespace fathom {
 double activation_bytes_per_token_layer(const Shape& shape) {
   const double D = as_double(shape.width);
   const double q = as_double(shape.attention_width());
-  const double kv = as_double(shape.kv_width());
-  const double F = as_double(shape.ffn);
   const double H = as_double(shape.heads);
-  const double attention = 2 * D + 2 * D + 2 * (q + 2 * kv) + 2 * q + 4 * H;
-  const double feed_forward = 2 * D + 2 * D + (shape.gated() ? 6 : 4) * F;
-  return attention + feed_forward;
+  const double out = as_double(shape.value_width());
+  const double keys_and_values =
+      shape.latent_attention()
+          ? q + out + as_double(shape.latent.kv_rank + shape.latent.rope_size + shape.latent.q_rank)
+          : 2 * as_double(shape.kv_width());
+  const double attention = 2 * D + 2 * D + 2 * (q + keys_and_values) + 2 * out + 4 * H;
+  const Experts& experts = shape.experts;
+  const double sparse = as_double(shape.expert_layers()) / as_double(shape.layers);
+  const double F = (1 - sparse) * as_double(shape.ffn) +
+                   sparse * as_double(experts.active * experts.ffn + experts.shared_ffn);
+  const double router = sparse * 2 * as_double(experts.routed);
+  return attention + 2 * D + 2 * D + (shape.gated() ? 6 : 4) * F + router;
 }
 
 TrainingMemory count_training_memory(const Shape& shape, double tokens) {
@@ -34,7 +41,10 @@ TrainingMemory count_training_memory(const Shape& shape, double tokens) {
 }
 
 double kv_bytes_per_token(const Shape& shape, double bytes_per_element) {
-  return 2 * as_double(shape.layers) * as_double(shape.kv_width()) * bytes_per_element;
+  const std::int64_t elements = shape.latent_attention()
+                                    ? shape.latent.kv_rank + shape.latent.rope_size
+                                    : 2 * shape.kv_width();
+  return as_double(shape.layers) * as_double(elements) * bytes_per_element;
 }
 
 }  // namespace fathom

@@ -9,6 +9,8 @@
 //   residual in 2D, norm out 2D, feed-forward 4F plain (before and after the activation) or
 //   6F gated (gate, up, product).
 // For H K = D and F = 4D that is 32 D; the often quoted 34 D (arXiv 2205.05198) has dropout masks.
+// A mixture keeps its tokens once per expert visited: F is then active F_e + F_s, plus the router's
+// scores (2 E). Latent attention keeps its latents, and queries, keys (H K) and values (H U).
 // With full recomputation only the layer's input (2D) is kept, plus the activations of the layer
 // being computed.
 #pragma once
@@ -37,10 +39,10 @@ struct TrainingMemory {
 /// For a micro-batch of `tokens` tokens on one device, without sharding.
 TrainingMemory count_training_memory(const Shape& shape, double tokens);
 
-/// Activation bytes of one layer for one token.
+/// Activation bytes of one layer for one token; of a mixture the mean over its layers.
 double activation_bytes_per_token_layer(const Shape& shape);
 
-/// Keys and values of one token: 2 L G K elements.
+/// Keys and values of one token: 2 L G K elements; with latent attention L (c + r).
 double kv_bytes_per_token(const Shape& shape, double bytes_per_element = 2);
 
 }  // namespace fathom

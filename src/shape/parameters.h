@@ -1,7 +1,10 @@
 // Exact parameter counts of a shape, to the last bias.
 //
 //   attention  D H K + 2 D G K + H K D          (q, k and v for G kv heads, output)
+//   latent     D q + q H K or D H K, D (c + r) + c H (K - r + U) + H U D
+//              (ranks q and c, rotary part r, values of U)
 //   ffn        m D F                            (m = 2 plain, 3 gated)
+//   experts    m D (E F_e + F_s) + D E          (E routed, shared of F_s together, router)
 //   norms      per layer n times g D, plus q/k norms; one final, perhaps one after the embedding
 //   embedding  V D, once more for an untied head; T D for learned positions
 //
@@ -33,14 +36,25 @@ struct ParameterCount {
   std::int64_t norms = 0;
   std::int64_t biases = 0;  // of linear maps; a norm's bias counts as norm
   std::int64_t paper_12Ld2 = 0;
+  std::int64_t router = 0;             // of a mixture, with the gate of its shared part
+  std::int64_t inactive_matrices = 0;  // experts a token does not visit, part of ffn_matrices
+  std::int64_t inactive_biases = 0;
 
   std::int64_t total() const {
-    return embedding + positions + attention_matrices + ffn_matrices + head + norms + biases;
+    return embedding + positions + attention_matrices + ffn_matrices + router + head + norms +
+           biases;
+  }
+  /// What one token uses: all but the experts it does not visit.
+  std::int64_t active() const { return total() - inactive_matrices - inactive_biases; }
+  std::int64_t active_non_embedding() const {
+    return non_embedding() - inactive_matrices - inactive_biases;
   }
   /// Everything but the token embedding, the positions and an untied head matrix.
   std::int64_t non_embedding() const { return total() - embedding - positions - head; }
-  /// Weight matrices of the blocks: what a token is multiplied by.
-  std::int64_t block_matrices() const { return attention_matrices + ffn_matrices; }
+  /// Weight matrices of the blocks.
+  std::int64_t block_matrices() const { return attention_matrices + ffn_matrices + router; }
+  /// Those a token is multiplied by.
+  std::int64_t active_matrices() const { return block_matrices() - inactive_matrices; }
 };
 
 ParameterCount count_parameters(const Shape& shape);

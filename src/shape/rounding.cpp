@@ -20,6 +20,7 @@ constexpr double kMostTrim = 0.2;
 constexpr double kMostTrimNarrow = 0.3;  // below width 512, where the lattice is coarse
 /// A feed-forward of the usual ratio stays when it leaves the budget by no more than this.
 constexpr double kUntrimmed = 0.015;
+constexpr std::int64_t kNarrowest = 32;
 constexpr double kFarthestWidth = 1.6;  // of the width that spends the budget
 
 bool is_friendly_depth(std::int64_t layers) {
@@ -48,6 +49,8 @@ std::vector<HeadChoice> head_choices(double width, const RoundingRules& rules) {
   if (width < 1024) choices.push_back({32, width < 512 ? kUnusualHeadCost : kSmallHeadCost});
   if (width < 512) choices.push_back({48, kUnusualHeadCost});
   if (width < 256) choices.push_back({16, kSmallHeadCost});
+  if (width < 128) choices.push_back({24, kSmallHeadCost});
+  if (width < 64) choices.push_back({8, 2 * kSmallHeadCost});
   return choices;
 }
 
@@ -110,6 +113,7 @@ std::vector<std::int64_t> friendly_depths(double low, double high, const Roundin
 }
 
 std::int64_t width_step(double width) {
+  if (width < 128) return 16;
   if (width < 512) return 32;
   if (width < 1024) return 64;
   return std::int64_t{1} << (static_cast<int>(std::log2(width)) - 3);
@@ -128,12 +132,13 @@ std::optional<Shape> shape_at_depth(const RoundingTarget& target, const ShapeReq
                                     const RoundingRules& rules) {
   std::optional<Sized> best;
   for (const HeadChoice& head : head_choices(target.width, rules)) {
-    const std::int64_t multiple = rules.width_multiple > 0 ? rules.width_multiple : 32;
+    const std::int64_t multiple = rules.width_multiple > 0 ? rules.width_multiple : 16;
     const std::int64_t unit = std::lcm(multiple, head.size * head_unit(base, rules));
     const auto units = static_cast<std::int64_t>(target.width / as_double(unit) / kFarthestWidth);
     for (std::int64_t width = std::max<std::int64_t>(1, units) * unit;
          as_double(width) <= std::max(as_double(unit), kFarthestWidth * target.width);
          width += unit) {
+      if (width < kNarrowest) continue;
       if (rules.width_multiple == 0 && width % width_step(as_double(width)) != 0) continue;
       ShapeRequest request = base;
       request.layers = target.layers;

@@ -2,12 +2,12 @@
 //
 // Depths are m 2^k with m in {8, 9, 10, 12, 14} (and 1 to 8, 10, 12, 14), so that they divide over
 // pipeline stages; a depth is also friendly when its layers per stage are. Widths have eight steps
-// per octave (1024, 1152, ..., 2048, 2304, ...), multiples of 64 below 1024 and of 32 below 512.
-// Heads are of 64, of 128 from width 1536 on, of 32 or 48 in narrow shapes; an even number with no
-// large odd factor is preferred (NVIDIA's tile rules and arXiv 2401.14489). The vocabulary is a
-// multiple of 64 times the tensor-parallel degree. What rounding leaves of the budget goes to the
-// feed-forward, up to a fifth either way (three tenths below width 512), unless its ratio was asked
-// for.
+// per octave (1024, 1152, ..., 2048, 2304, ...), multiples of 64 below 1024, 32 below 512, 16 below
+// 128. Heads are of 64, of 128 from width 1536 on, of 32 or 48 in narrow shapes; an even number
+// with no large odd factor is preferred (NVIDIA's tile rules and arXiv 2401.14489). The vocabulary
+// is a multiple of 64 times the tensor-parallel degree. What rounding leaves of the budget goes to
+// the feed-forward, up to a fifth either way (three tenths below width 512), unless its ratio was
+// asked for.
 #pragma once
 
 #include <cstdint>

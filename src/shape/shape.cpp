@@ -36,6 +36,7 @@ Conventions read_conventions(const std::string& name, TomlReader table) {
   c.qk_norm = table.word("qk_norm", QkNorm::none);
   c.positions = table.word("positions", Positions::rotary);
   c.position_offset = table.integer("position_offset", 0);
+  c.attention_sinks = table.boolean("attention_sinks", false);
   table.finish();
   return c;
 }
@@ -157,8 +158,19 @@ void validate(const Shape& shape) {
           fmt::format("{} heads are not divisible by {} kv heads", shape.heads, shape.kv_heads));
   require(shape.ffn_matrices == 2 || shape.ffn_matrices == 3,
           fmt::format("a feed-forward has 2 or 3 matrices, not {}", shape.ffn_matrices));
+  const Experts& experts = shape.experts;
+  if (shape.mixture()) {
+    in_range(experts.routed, 1'000'000, "experts");
+    in_range(experts.ffn, 100'000'000, "expert ffn");
+    require(experts.active >= 1 && experts.active <= experts.routed,
+            fmt::format("{} active experts of {}", experts.active, experts.routed));
+    require(experts.dense_layers >= 0 && experts.dense_layers < shape.layers,
+            fmt::format("{} dense layers of {} leave none with experts", experts.dense_layers,
+                        shape.layers));
+  }
   const double D = as_double(shape.width);
-  const double block = 4 * D * as_double(shape.attention_width()) + 3 * D * as_double(shape.ffn);
+  const double block = 4 * D * as_double(shape.attention_width()) + 3 * D * as_double(shape.ffn) +
+                       3 * D * as_double(experts.routed) * as_double(experts.ffn);
   require(as_double(shape.layers) * block < 1e18, "this shape has more than 1e18 parameters");
 }
 

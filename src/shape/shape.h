@@ -1,4 +1,5 @@
-// Shape: everything that decides how large, costly and fast a dense transformer is.
+// Shape: everything that decides how large, costly and fast a transformer is, dense or with a
+// mixture of experts in place of the feed-forward.
 //
 // Pure data with one rule (validate). Every count has one function in this room:
 // parameters.h, flops.h, memory.h, timing.h.
@@ -40,10 +41,34 @@ struct Conventions {
   QkNorm qk_norm = QkNorm::none;
   Positions positions = Positions::rotary;
   std::int64_t position_offset = 0;  // learned rows beyond the context (OPT has two)
+  bool attention_sinks = false;      // one learned score per head (gpt-oss)
 };
 
 /// A named entry of data/conventions.toml; ConfigError with a suggestion when there is none.
 const Conventions& find_conventions(const std::string& name);
+
+/// A mixture of experts: `routed` feed-forwards of width `ffn`, of which a token visits `active`,
+/// and shared ones that every token visits.
+struct Experts {
+  std::int64_t routed = 0;  // E; 0: a dense model
+  std::int64_t active = 0;
+  std::int64_t ffn = 0;           // of one routed expert
+  std::int64_t shared_ffn = 0;    // of all shared experts together
+  std::int64_t dense_layers = 0;  // layers with the ordinary feed-forward instead
+  bool shared_gate = false;       // a learned weight of the shared part (Qwen)
+  bool router_bias = false;
+  bool expert_bias = false;
+};
+
+/// Multi-head latent attention (arXiv 2405.04434): keys and values are rebuilt from a latent of
+/// `kv_rank` and a rotary key of `rope_size` that all heads share; queries perhaps from one of
+/// `q_rank`. The shape's head size is that of a query, values have `value_size`.
+struct LatentAttention {
+  std::int64_t kv_rank = 0;  // 0: ordinary attention
+  std::int64_t q_rank = 0;   // 0: queries come straight from the width
+  std::int64_t rope_size = 0;
+  std::int64_t value_size = 0;
+};
 
 struct Shape {
   std::int64_t layers = 0;        // L
@@ -56,11 +81,21 @@ struct Shape {
   std::int64_t vocab = 0;         // V
   std::int64_t context = 0;       // T
   bool tied = true;               // one matrix for embedding and head
+  bool context_known = true;      // false: the source does not say, and `context` is the default
   Conventions conventions;
+  Experts experts;
+  LatentAttention latent;
 
   bool gated() const { return ffn_matrices == 3; }
+  bool mixture() const { return experts.routed > 0; }
+  bool latent_attention() const { return latent.kv_rank > 0; }
+  std::int64_t expert_layers() const { return mixture() ? layers - experts.dense_layers : 0; }
   std::int64_t attention_width() const { return heads * head_size; }
   std::int64_t kv_width() const { return kv_heads * head_size; }
+  /// What the attention puts out, all heads together.
+  std::int64_t value_width() const {
+    return latent_attention() ? heads * latent.value_size : attention_width();
+  }
 };
 
 inline constexpr std::int64_t kDefaultVocab = 50304;

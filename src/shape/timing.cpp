@@ -58,6 +58,48 @@ struct Accumulator {
   }
 };
 
+Accumulator attention_products(const Shape& shape, const Hardware& hardware, std::int64_t tokens) {
+  Accumulator products{hardware};
+  const LatentAttention& latent = shape.latent;
+  const std::int64_t D = shape.width;
+  if (!shape.latent_attention()) {
+    products.add_linear(tokens, D, shape.attention_width() + 2 * shape.kv_width());
+  } else {
+    if (latent.q_rank > 0) products.add_linear(tokens, D, latent.q_rank);
+    products.add_linear(tokens, latent.q_rank > 0 ? latent.q_rank : D, shape.attention_width());
+    products.add_linear(tokens, D, latent.kv_rank + latent.rope_size);
+    products.add_linear(tokens, latent.kv_rank,
+                        shape.heads * (shape.head_size - latent.rope_size + latent.value_size));
+  }
+  products.add_linear(tokens, shape.value_width(), D);
+  return products;
+}
+
+Accumulator feed_forward_products(const Shape& shape, const Hardware& hardware, std::int64_t tokens,
+                                  std::int64_t F) {
+  Accumulator products{hardware};
+  if (F == 0) return products;
+  products.add_linear(tokens, shape.width, (shape.ffn_matrices - 1) * F);
+  products.add_linear(tokens, F, shape.width);
+  return products;
+}
+
+/// One layer with experts: a grouped product over all visits, as if the experts were one matrix
+/// that tokens * active rows are multiplied by; loads are taken as even.
+Accumulator expert_products(const Shape& shape, const Hardware& hardware, std::int64_t tokens) {
+  Accumulator products{hardware};
+  if (!shape.mixture()) return products;
+  const Experts& experts = shape.experts;
+  products.add_linear(tokens, shape.width, experts.routed);
+  for (const Accumulator& part :
+       {feed_forward_products(shape, hardware, tokens * experts.active, experts.ffn),
+        feed_forward_products(shape, hardware, tokens, experts.shared_ffn)}) {
+    products.seconds += part.seconds;
+    products.ideal_seconds += part.ideal_seconds;
+  }
+  return products;
+}
+
 }  // namespace
 
 TileEfficiency tile_efficiency(std::int64_t m, std::int64_t n, int multiprocessors) {
@@ -83,30 +125,36 @@ TileEfficiency tile_efficiency(std::int64_t m, std::int64_t n, int multiprocesso
 StepTime model_step_time(const Shape& shape, const Hardware& hardware, std::int64_t tokens) {
   const double L = as_double(shape.layers);
   const double D = as_double(shape.width);
-  const double F = as_double(shape.ffn);
   const double M = as_double(tokens);
 
-  Accumulator layer{hardware};
-  layer.add_linear(tokens, shape.width, shape.attention_width() + 2 * shape.kv_width());
-  layer.add_linear(tokens, shape.attention_width(), shape.width);
-  layer.add_linear(tokens, shape.width, (shape.ffn_matrices - 1) * shape.ffn);
-  layer.add_linear(tokens, shape.ffn, shape.width);
+  const double sparse = as_double(shape.expert_layers());
+  const Accumulator attention_layer = attention_products(shape, hardware, tokens);
+  const Accumulator dense = feed_forward_products(shape, hardware, tokens, shape.ffn);
+  const Accumulator mixture = expert_products(shape, hardware, tokens);
   Accumulator head{hardware};
   head.add_linear(tokens, shape.width, shape.vocab);
 
   StepTime time;
-  time.matmul = L * layer.seconds + head.seconds;
-  time.matmul_efficiency = (L * layer.ideal_seconds + head.ideal_seconds) / time.matmul;
+  time.matmul = L * attention_layer.seconds + (L - sparse) * dense.seconds +
+                sparse * mixture.seconds + head.seconds;
+  time.matmul_efficiency = (L * attention_layer.ideal_seconds + (L - sparse) * dense.ideal_seconds +
+                            sparse * mixture.ideal_seconds + head.ideal_seconds) /
+                           time.matmul;
 
   // Forward 4 H K per position seen, backward 2.5 times that (scores recomputed).
   const double seen = mean_positions_seen(as_double(shape.context));
-  const double attention = 3.5 * 4 * L * as_double(shape.attention_width()) * seen * M;
+  const double attention =
+      3.5 * 2 * L * as_double(shape.attention_width() + shape.value_width()) * seen * M;
   const double head_share = std::min(1.0, as_double(shape.head_size) / kFullHeadSize);
   time.attention = attention / (hardware.matmul_rate() * kAttentionShare * head_share);
 
   // bf16 bytes moved by what is not a product, fused where engines fuse: two norms with their
   // residual adds (forward 8D, backward 12D each), activation forward and backward (10F plain,
   // 15F gated); logits in fp32 read and written about three times.
+  const Experts& experts = shape.experts;
+  const double F = ((L - sparse) * as_double(shape.ffn) +
+                    sparse * as_double(experts.active * experts.ffn + experts.shared_ffn)) /
+                   L;
   const double per_layer = 2 * 20 * D + (shape.gated() ? 15 : 10) * F;
   const double loss = 12 * as_double(shape.vocab);
   time.memory_passes = M * (L * per_layer + loss) / hardware.copy_rate();
@@ -120,7 +168,7 @@ StepTime model_step_time(const Shape& shape, const Hardware& hardware, std::int6
 
 DecodeTime model_decode_time(const Shape& shape, const Hardware& hardware, double cached) {
   const ParameterCount parameters = count_parameters(shape);
-  const double layer_weights = as_double(parameters.non_embedding());
+  const double layer_weights = as_double(parameters.active_non_embedding());
   const double head = as_double(shape.vocab) * as_double(shape.width);
   DecodeTime time;
   time.fixed = as_double(shape.layers) * hardware.decode_layer_fixed_seconds;

@@ -9,6 +9,8 @@
 #include "scratch_folder.h"
 #include "shape/hf_config.h"
 #include "shape/parameters.h"
+#include "study/study_spec.h"
+#include "train/run_spec.h"
 
 namespace fathom {
 namespace {
@@ -133,6 +135,62 @@ TEST(PlanCommand, EmittedConfigsReadBackAsTheSameShape) {
             std::string::npos);
 }
 
+/// Every line of the emitted spec is known to `fathom train`, and the model is the one planned.
+TEST(PlanCommand, EmittedRunSpecIsTheSameModel) {
+  for (const char* style : {"llama", "gpt2"}) {
+    const std::vector<std::string> plan{"plan",    "3M",  "--vocab",   "512",
+                                        "--style", style, "--context", "128"};
+    std::vector<std::string> emit = plan;
+    emit.insert(emit.end(), {"--emit", "fathom"});
+    const CommandResult result = run_command(emit);
+    ASSERT_EQ(result.code, 0) << result.err;
+    const train::RunSpec spec = train::read_run_spec_text(result.out, "emitted", {});
+    const auto counted = json_of(plan)["recommendation"];
+    EXPECT_EQ(spec.model.layers, counted["layers"].get<std::int64_t>());
+    EXPECT_EQ(spec.model.resolved_ffn(), counted["ffn"].get<std::int64_t>());
+    // The recipe spends the planned tokens, 20 per parameter.
+    EXPECT_NEAR(static_cast<double>(spec.total_tokens()) / 60e6, 1, 0.01) << style;
+  }
+}
+
+TEST(PlanCommand, MegatronCarriesItsParallelSizes) {
+  const std::string text = run_command({"plan", "7B", "--tensor-parallel", "4",
+                                        "--pipeline-parallel", "2", "--emit", "megatron"})
+                               .out;
+  EXPECT_NE(text.find("--tensor-model-parallel-size 4"), std::string::npos);
+  EXPECT_NE(text.find("--pipeline-model-parallel-size 2"), std::string::npos);
+}
+
+TEST(StudyInit, AroundABudgetIsAStudy) {
+  const CommandResult result = run_command({"study", "init", "--around", "10M"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const study::StudySpec spec = study::read_study_spec_text(result.out, "around", {});
+  EXPECT_GE(spec.grid.shapes.size(), 12u);
+  std::int64_t largest = 0;
+  for (const study::GridShape& shape : spec.grid.shapes) {
+    largest = std::max(largest, 12 * shape.layers * shape.width * shape.width);
+  }
+  EXPECT_NEAR(static_cast<double>(largest) / 10e6, 1, 0.25);
+  expect_refused({"study", "init", "quick", "--around", "10M"}, 2);
+  expect_refused({"study", "init"}, 2);
+}
+
+TEST(CompareCommand, PutsModelsSideBySide) {
+  const auto document =
+      json_of({"compare", "Llama-3-8B", "mistralai/Mixtral-8x7B-v0.1", "32x4096"});
+  ASSERT_EQ(document["shapes"].size(), 3u);
+  EXPECT_EQ(document["shapes"][0]["params"]["total"].get<std::int64_t>(), 8'030'261'248);
+  EXPECT_EQ(document["shapes"][1]["params"]["total"].get<std::int64_t>(), 46'702'792'704);
+  EXPECT_TRUE(document["shapes"][1]["consensus"].is_null());  // laws speak of dense models
+  EXPECT_GE(document["shapes"][0]["consensus"]["loss_penalty"].get<double>(), 0);
+  const std::string text = run_command({"compare", "gpt2", "pythia-160m"}).out;
+  for (const char* part : {"GPT-2 small", "pythia-160m", "124,439,808", "Levine 2020"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part;
+  }
+  expect_refused({"compare", "gpt2"}, 2);
+  expect_refused({"compare", "gpt2", "no-such-model"}, 2);
+}
+
 TEST(ShapeCommand, JsonCountsGpt3) {
   const auto shape = json_of({"shape", "96x12288", "--heads", "96"});
   EXPECT_EQ(shape["params"]["paper_12Ld2"].get<std::int64_t>(), 12LL * 96 * 12288 * 12288);
@@ -159,8 +217,8 @@ TEST(ShapeCommand, NonsenseGetsOneLineAndTheRightCode) {
   expect_refused({"shape", broken}, 3);
   expect_refused({"shape", "missing/config.json"}, 3);
   expect_refused({"shape", "no-such-model"}, 2);
-  expect_refused({"shape", "Mixtral-8x7B-v0.1"}, 2);
-  expect_refused({"shape", "gpt2", "--heads", "4"}, 2);
+  expect_refused({"shape", "T5-base"}, 2);
+  expect_refused({"shape", "gpt2", "--heads", "7"}, 2);
   expect_refused({"shape", "12x768", "--conventions", "lama"}, 2);
   EXPECT_EQ(run_command({"shape", "list", "qwen"}).code, 0);
   EXPECT_EQ(json_of({"shape", "list"})["shapes"].size(), 286u);

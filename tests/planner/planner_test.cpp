@@ -26,7 +26,10 @@ TEST(Planner, OneTrillionUnderLevine) {
   EXPECT_NEAR(plan.unrounded.width, 29657, 30);
   EXPECT_EQ(plan.law_evidence, laws::Evidence::extrapolated);
   EXPECT_EQ(plan.recommendation.shape.layers, 96);
-  EXPECT_FALSE(plan.warnings.empty());  // many devices
+  EXPECT_FALSE(fits_in_memory(plan.device_memory, plan.hardware));
+  ASSERT_TRUE(plan.fitting);
+  EXPECT_GE(plan.fitting->gpus, 127);  // 16 TB of state over 127 GB each
+  EXPECT_NE(plan.memory.find("does not fit 1 GPU"), std::string::npos) << plan.memory;
 }
 
 TEST(Planner, RecommendationSpendsTheBudgetOverEightDecades) {
@@ -190,6 +193,23 @@ TEST(Planner, ContradictionsAreRefused) {
   PlanRequest law = request_for(1e9);
   law.law = "levin";
   EXPECT_THROW(make_plan(law), ConfigError);
+}
+
+TEST(Planner, KvHeadsAndGpusAreKept) {
+  PlanRequest request = request_for(7e9);
+  request.base.kv_heads = 8;
+  request.gpus = 16;
+  request.zero = 1;
+  const Plan plan = make_plan(request);
+  EXPECT_EQ(plan.recommendation.shape.kv_heads, 8);
+  EXPECT_EQ(plan.recommendation.shape.heads % 8, 0);
+  EXPECT_NEAR(plan.recommendation.parameters / 7e9, 1, 0.03);
+  const double state = static_cast<double>(plan.parameters.total());
+  EXPECT_DOUBLE_EQ(plan.device_memory.optimizer, 12 * state / 16);
+  EXPECT_DOUBLE_EQ(plan.device_memory.weights, 2 * state);
+  request.gpus = 3;
+  request.rules.tensor_parallel = 2;
+  EXPECT_THROW(make_plan(request), ConfigError);
 }
 
 TEST(FindLaw, TakesNamesAndRatiosAndRefusesOthers) {

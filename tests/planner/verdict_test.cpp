@@ -158,6 +158,21 @@ TEST(Verdict, MarksFollowSizeTokensAndDepth) {
   EXPECT_GE(verdict(1.3e9, 1e3).equals.low, 3);
 }
 
+TEST(Verdict, ConstraintsThatCostLossAreSaidToCostIt) {
+  const Plan plan = make_plan(request_for(7e9, [](PlanRequest& r) { r.rules.max_layers = 12; }));
+  EXPECT_LE(plan.recommendation.shape.layers, 12);
+  EXPECT_TRUE(plan.verdict.sentences[1].starts_with("The constraints cost +"))
+      << plan.verdict.sentences[1];
+}
+
+TEST(Verdict, TinyModelsGetADepthOfTheirBand) {
+  for (const double size : {5e4, 1e5, 3e5, 1e6, 3e6}) {
+    const Plan plan = make_plan(request_for(size, {}));
+    EXPECT_LE(plan.recommendation.penalty, plan.request.tolerance) << size;
+    EXPECT_LE(std::fabs(plan.recommendation.off_budget), 0.12) << size;
+  }
+}
+
 TEST(Verdict, SaysWhereLawsAndPracticeDisagree) {
   const Verdict large = make_plan(request_for(175e9, {})).verdict;
   EXPECT_TRUE(large.laws_disagree);

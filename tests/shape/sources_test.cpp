@@ -48,6 +48,36 @@ TEST(Catalogue, FindsByNameAliasAndUniquePart) {
   EXPECT_TRUE(search_catalogue("no such thing").empty());
 }
 
+TEST(Catalogue, EveryNameIsItself) {
+  std::size_t names = 0;
+  for (const CatalogueEntry& entry : catalogue()) {
+    const PublishedMatch match = match_published(entry.name);
+    EXPECT_EQ(match.entry, &entry) << entry.name << " gave " << match.entry->name;
+    EXPECT_TRUE(match.exact) << entry.name;
+    if (!entry.alias.empty()) EXPECT_EQ(match_published(entry.alias).entry, &entry) << entry.alias;
+    ++names;
+  }
+  EXPECT_EQ(names, 286u);
+}
+
+TEST(Catalogue, PointsHubIdsAndGuesses) {
+  EXPECT_EQ(find_published("OPT-13B").name, "OPT-13B");
+  EXPECT_EQ(find_published("opt-1.3b").name, "OPT-1.3B");
+  EXPECT_EQ(find_published("mistralai/Mistral-7B-v0.1").name, "Mistral-7B-v0.1");
+  EXPECT_EQ(find_published("meta-llama/Meta-Llama-3-8B").name, "Llama-3-8B");
+  EXPECT_EQ(find_published("EleutherAI/pythia-1.4b").name, "pythia-1.4b");
+  EXPECT_TRUE(match_published("mistralai/Mistral-7B-v0.1").exact);
+  EXPECT_FALSE(match_published("opt 2 7b").exact);  // taken as OPT-2.7B, and said so
+  EXPECT_FALSE(match_published("smollm3").exact);
+}
+
+TEST(Catalogue, UnknownContextsAreSaidToBeUnknown) {
+  const Shape& gemma = find_published("Gemma-4-31B").shape;
+  EXPECT_FALSE(gemma.context_known);
+  EXPECT_EQ(gemma.context, kDefaultContext);
+  EXPECT_TRUE(find_published("gpt2").shape.context_known);
+}
+
 TEST(Catalogue, NeighboursAreNear) {
   const auto near = nearest_published(6.4e9, 32, 3);
   ASSERT_EQ(near.size(), 3u);
@@ -99,7 +129,7 @@ TEST_F(HfConfig, BrokenFilesGetOneLineAndTheRightCode) {
             3);
   EXPECT_EQ(code_of(R"({"model_type":"gpt2","n_embd":8,"n_head":3,"n_layer":1,"vocab_size":5})"),
             3);
-  EXPECT_EQ(code_of(R"({"model_type":"qwen3","num_experts":128})"), 2);
+  EXPECT_EQ(code_of(R"({"model_type":"qwen3_moe","num_experts":128})"), 3);
   EXPECT_THROW(read_hf_config("/nonexistent/config.json"), DataError);
 }
 
@@ -126,7 +156,8 @@ TEST(Rounding, DepthsDivideOverStages) {
 }
 
 TEST(Rounding, WidthsHaveEightStepsPerOctave) {
-  EXPECT_EQ(width_step(100), 32);
+  EXPECT_EQ(width_step(100), 16);
+  EXPECT_EQ(width_step(300), 32);
   EXPECT_EQ(width_step(1000), 64);
   EXPECT_EQ(width_step(1024), 128);
   EXPECT_EQ(width_step(2048), 256);
