@@ -3,7 +3,6 @@
 
 namespace fathom::engine::cpu {
 
-
 BoundOp bind(const Activation& op, const Context& context) {
   require(!op.slopes.exists() && !op.bias.exists(), "activation: a plan for another device");
   const Tensor& y = context.tensor(op.y);

@@ -5,7 +5,6 @@
 
 namespace fathom::engine::cpu {
 
-
 namespace {
 
 /// Row t: cos(t w_i) for i < K/2, then sin(t w_i), w_i = base^(-2i/K).
