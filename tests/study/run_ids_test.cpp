@@ -104,7 +104,7 @@ TEST(RunIds, ThoseOfThePublishedStudyStay) {
 
 TEST(RunIds, OfEveryKindOfValueStay) {
   EXPECT_EQ(ids_of(kOdd)["3x64 seed 7"], "e57374119af3a477");
-  EXPECT_EQ(ids_of(preset_text("quick"))["1x240 seed 1"], "ef96d7e9513d1f16");
+  EXPECT_EQ(ids_of(preset_text("quick"))["4x112 seed 1"], "726253a090be3bbc");
 }
 
 TEST(RunIds, TheHashedTextStays) {
