@@ -176,8 +176,7 @@ Verdict make_verdict(const Plan& plan, const laws::Law& law) {
         verdict.practice->high,
         shallower ? "Follow them for latency and tensor parallelism, which like width; the laws "
                     "for loss."
-                  : "Most were trained longer, which favours depth; the laws answer for this "
-                    "budget."));
+                  : "They are deeper; this budget or its constraints ask for less."));
   }
   return verdict;
 }
