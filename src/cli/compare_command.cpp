@@ -6,6 +6,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/shape_json.h"
+#include "cli/shape_view.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "shape/find_shape.h"
@@ -133,11 +134,12 @@ void add_compare_command(CommandTree& tree) {
        {{"compare Llama-3-8B Qwen3-8B 48x3584", "two released models and one of yours"},
         {"compare mistralai/Mixtral-8x7B-v0.1 ./config.json", "a hub id and a file"}}},
       [options](Session& session) { run(session, *options); });
-  command.add_option("SHAPE", options->names, "Two or more shapes");
+  command.add_option("SHAPE", options->names, "Two or more shapes")->suggest(published_names());
   command
       .add_option("--hardware", options->hardware,
                   fmt::format("Profile for times, or a .toml file (default {})", kDefaultHardware))
-      ->type_name("HW");
+      ->type_name("HW")
+      ->suggest(hardware_names());
   command
       .add_option("--step-tokens", options->tokens,
                   fmt::format("Tokens per step and device (default {})", kDefaultStepTokens))

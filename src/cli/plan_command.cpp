@@ -4,9 +4,9 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/plan_report.h"
+#include "cli/text_output.h"
 #include "core/counts.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/units.h"
 #include "planner/planner.h"
 #include "planner/run_spec.h"
@@ -37,10 +37,6 @@ struct Options {
   std::int64_t gpus = 0, zero = 0, micro_batch = 1;
   bool total = false, untied = false, json = false, long_view = false, recompute = false;
 };
-
-void require_not_negative(double value, const char* name) {
-  if (value < 0) throw ConfigError(fmt::format("{} must be greater than zero", name));
-}
 
 PlanRequest make_request(const Options& options) {
   PlanRequest request;
@@ -81,12 +77,6 @@ PlanRequest make_request(const Options& options) {
   if (!options.context.empty()) request.base.context = parse_whole(options.context, "--context");
   request.rules = {options.width_multiple, options.head_size, options.max_depth,
                    options.tensor_parallel, options.pipeline_parallel};
-  require_not_negative(as_double(options.width_multiple), "--width-multiple");
-  require_not_negative(as_double(options.head_size), "--head-size");
-  require_not_negative(as_double(options.max_depth), "--max-depth");
-  require_not_negative(as_double(options.kv_heads), "--kv-heads");
-  require_not_negative(as_double(options.gpus), "--gpus");
-  require_not_negative(options.ffn_ratio, "--ffn-ratio");
   return request;
 }
 
@@ -99,10 +89,7 @@ void run(Session& session, const Options& options) {
             : emit_config(plan.recommendation.shape,
                           parse_enum<ConfigFormat>(options.emit, "--emit"),
                           {options.tensor_parallel, options.pipeline_parallel});
-    if (options.output.empty()) {
-      session.out << config;
-    } else {
-      write_file_atomically(options.output, config);
+    if (write_text_output(session, options.output, config)) {
       session.err << "wrote " << options.output << "\n";
     }
     return;
@@ -136,7 +123,8 @@ void add_law_options(CommandTree& tree, Command& command, Options& o) {
                   "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
                       ", aspect:R, or study:PATH (a law file); default consensus, all measured "
                       "laws, each weighted by how near its data are")
-      ->type_name("LAW");
+      ->type_name("LAW")
+      ->suggest(law_names());
   tree.restrict(
       command.add_option("--objective", o.objective, "What to optimise")->type_name("GOAL"),
       list_names<Objective>());
@@ -144,7 +132,8 @@ void add_law_options(CommandTree& tree, Command& command, Options& o) {
       .add_option("--hardware", o.hardware,
                   "Profile for times: " + fmt::format("{}", fmt::join(hardware_names(), ", ")) +
                       " or a .toml file")
-      ->type_name("HW");
+      ->type_name("HW")
+      ->suggest(hardware_names());
   command
       .add_option("--tolerance", o.tolerance,
                   fmt::format("Loss the band may cost (default {:g}%)", 100 * kDefaultTolerance))
@@ -178,35 +167,43 @@ void add_shape_options(CommandTree& tree, Command& command, Options& o) {
   command.add_flag("--untied", o.untied, "Separate output matrix")->group(group);
   command.add_option("--kv-group", o.kv_group, "Query heads per kv head (default 1)")
       ->type_name("N")
+      ->positive()
       ->group(group);
   command.add_option("--kv-heads", o.kv_heads, "Key-value heads, instead of --kv-group")
       ->type_name("G")
+      ->positive()
       ->group(group);
   command.add_option("--ffn-ratio", o.ffn_ratio, "Feed-forward over width (default 4, gated 8/3)")
       ->type_name("X")
+      ->check({0.01, 1000})
       ->group(group);
   command.add_option("--max-depth", o.max_depth, "At most this many layers")
       ->type_name("L")
+      ->positive()
       ->group(group);
   command
       .add_option("--width-multiple", o.width_multiple,
                   "Width divisible by this (default 128, 64 when narrow)")
       ->type_name("N")
+      ->positive()
       ->group(group);
   command
       .add_option("--head-size", o.head_size,
                   fmt::format("Head size (default 64, 128 from width {} on)", kLargeHeadWidth))
       ->type_name("K")
+      ->positive()
       ->group(group);
   command
       .add_option("--tensor-parallel", o.tensor_parallel,
                   "GPUs that share a layer: heads and ffn divisible by it")
       ->type_name("N")
+      ->positive()
       ->group(group);
   command
       .add_option("--pipeline-parallel", o.pipeline_parallel,
                   "Pipeline stages: layers divisible by it")
       ->type_name("N")
+      ->positive()
       ->group(group);
 }
 
@@ -214,6 +211,7 @@ void add_training_options(Command& command, Options& o) {
   const char* group = "Training (memory per GPU, time)";
   command.add_option("--gpus", o.gpus, "GPUs to train on (default one copy of the model)")
       ->type_name("N")
+      ->positive()
       ->group(group);
   command.add_option("--zero", o.zero, "ZeRO stage: 1 shards AdamW, 2 gradients, 3 weights (FSDP)")
       ->type_name("S")
@@ -221,6 +219,7 @@ void add_training_options(Command& command, Options& o) {
       ->group(group);
   command.add_option("--micro-batch", o.micro_batch, "Sequences of one micro-batch (default 1)")
       ->type_name("B")
+      ->positive()
       ->group(group);
   command.add_flag("--recompute", o.recompute, "Keep only each layer's input")->group(group);
 }
@@ -258,7 +257,8 @@ void add_plan_command(CommandTree& tree) {
                                 "recipe")
                     ->type_name("FORMAT"),
                 emit_names());
-  command.add_option("-o,--output", options->output, "Write the config there")->type_name("FILE");
+  command.add_option("-o,--output", options->output, "Write the config there (-: print it)")
+      ->type_name("FILE");
   command.add_flag("--long", options->long_view, "All laws, a picture and published neighbours");
   command.add_flag("--json", options->json, "Print JSON");
 }

@@ -78,14 +78,18 @@ void add_shape_command(CommandTree& tree) {
         options->json ? print_shape_json(session, report) : print_shape_text(session, report);
       });
   Options& o = *options;
-  command.add_option("SHAPE", o.what, "LAYERSxWIDTH, a config.json, or a published name");
-  command.add_option("--heads", o.request.heads, "Attention heads")->type_name("H");
+  command.add_option("SHAPE", o.what, "LAYERSxWIDTH, a config.json, or a published name")
+      ->suggest(published_names());
+  command.add_option("--heads", o.request.heads, "Attention heads")->type_name("H")->positive();
   command.add_option("--kv-heads", o.request.kv_heads, "Key-value heads (default: heads)")
-      ->type_name("G");
+      ->type_name("G")
+      ->positive();
   command.add_option("--head-size", o.request.head_size, "Head size (default: width / heads)")
-      ->type_name("K");
+      ->type_name("K")
+      ->positive();
   command.add_option("--ffn", o.request.ffn, "Feed-forward width (default 4·width, gated 8/3)")
-      ->type_name("F");
+      ->type_name("F")
+      ->positive();
   command.add_flag("--gated", o.request.gated, "Gated feed-forward (three matrices)");
   command.add_option("--vocab", o.vocab, fmt::format("Vocabulary (default {})", kDefaultVocab))
       ->type_name("V");
@@ -104,7 +108,8 @@ void add_shape_command(CommandTree& tree) {
   command
       .add_option("--hardware", o.hardware,
                   fmt::format("Profile for times, or a .toml file (default {})", kDefaultHardware))
-      ->type_name("HW");
+      ->type_name("HW")
+      ->suggest(hardware_names());
   command
       .add_option("--step-tokens", o.tokens,
                   fmt::format("Tokens per step and device (default {})", kDefaultStepTokens))

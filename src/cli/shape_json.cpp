@@ -56,7 +56,7 @@ Json parameters_json(const ParameterCount& count) {
   return {{"total", count.total()},
           {"active", count.active()},
           {"non_embedding", count.non_embedding()},
-          {"paper_12Ld2", count.paper_12Ld2},
+          {"paper_12ld2", count.paper_12Ld2},
           {"embedding", count.embedding},
           {"positions", count.positions},
           {"attention_matrices", count.attention_matrices},

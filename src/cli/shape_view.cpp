@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/shape_json.h"
@@ -156,7 +157,7 @@ void print_shape_json(Session& session, const ShapeReport& r) {
 void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>& entries,
                      bool json) {
   if (json) {
-    Json document = json_document("shape-list");
+    Json document = json_document("shape_list");
     document["shapes"] = Json::array();
     for (const CatalogueEntry* entry : entries) {
       Json row = shape_json(entry->shape);
@@ -199,6 +200,15 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
   } else {
     session.out << table.render(session.terminal);
   }
+}
+
+std::vector<std::string> published_names() {
+  std::vector<std::string> names;
+  for (const CatalogueEntry& entry : catalogue()) {
+    names.push_back(entry.name);
+    std::replace(names.back().begin(), names.back().end(), ' ', '-');
+  }
+  return names;
 }
 
 }  // namespace fathom

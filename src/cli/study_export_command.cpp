@@ -5,8 +5,8 @@
 
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
+#include "cli/text_output.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/units.h"
 #include "report/report_document.h"
 #include "study/export.h"
@@ -23,27 +23,24 @@ struct Options {
   bool json = false;
 };
 
-void write_text(Session& session, const Options& options, const std::string& text) {
-  if (options.output.empty()) {
-    session.out << text;
-  } else {
-    write_file_atomically(options.output, text);
+/// The runs in a format that is one text.
+std::string text_of(const study::StudyFolder& folder, const std::string& format) {
+  if (format == "report") {
+    return json_text(report::make_report_document(folder.path()), -1) + "\n";
   }
+  const auto rows = study::collect_rows(folder.path());
+  return format == "csv" ? study::export_csv(rows) : json_text(study::export_json(rows)) + "\n";
 }
 
 void export_study(Session& session, const Options& options) {
   const study::StudyFolder folder(options.directory);
-  if (options.format == "report") {
-    const Json document = report::make_report_document(folder.path());
-    return write_text(session, options, json_text(document, -1) + "\n");
-  }
-  const auto rows = study::collect_rows(folder.path());
-  if (options.format == "csv") return write_text(session, options, study::export_csv(rows));
-  if (options.format == "json") {
-    return write_text(session, options, json_text(study::export_json(rows)) + "\n");
+  if (options.format != "tensorboard") {
+    write_text_output(session, options.output, text_of(folder, options.format));
+    return;
   }
   const fs::path output = options.output.empty() ? folder.tensorboard() : fs::path(options.output);
-  const std::size_t count = study::export_tensorboard(folder, rows, output);
+  const std::size_t count =
+      study::export_tensorboard(folder, study::collect_rows(folder.path()), output);
   session.out << fmt::format("{} runs; look at them with: tensorboard --logdir {}\n", count,
                              output.string());
 }
@@ -72,7 +69,7 @@ void add_study_export(CommandTree& tree, Command& parent) {
   Command& command = tree.add(
       parent, "export",
       {"The runs for other programs",
-       "csv and json give one row a run; tensorboard writes an event file a run with all its "
+       "csv and json give one row per run; tensorboard writes one event file per run with all its "
        "losses; report gives the JSON document that the HTML report shows.",
        {{"study export my-study > runs.csv", "a table"},
         {"study export my-study --format tensorboard", "to my-study/tensorboard"}}},

@@ -9,8 +9,8 @@
 
 #include "cli/command_line.h"
 #include "cli/json_output.h"
+#include "cli/text_output.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "fits/run_points_csv.h"
@@ -280,9 +280,9 @@ StudyFit fit_file(const Options& options) {
 }
 
 void print_fit(Session& session, const StudyFit& fit) {
-  session.out << fmt::format("\n  {} runs, {} to {} parameters, {:.0f} to {:.0f} layers\n",
-                             fit.runs, format_count(fit.params.low), format_count(fit.params.high),
-                             fit.layers.low, fit.layers.high);
+  session.out << fmt::format("\n  {} {}, {} to {} parameters, {:.0f} to {:.0f} layers\n", fit.runs,
+                             fit.runs == 1 ? "run" : "runs", format_count(fit.params.low),
+                             format_count(fit.params.high), fit.layers.low, fit.layers.high);
   if (fit.surface) print_best_depths(session, *fit.surface);
   print_transitions(session, fit);
   if (fit.surface) print_forms(session, *fit.surface);
@@ -297,15 +297,16 @@ void run_fit(const Options& options, Session& session) {
   const bool folder = std::filesystem::is_directory(options.path);
   const StudyFit fit = folder ? fit_folder(options, session) : fit_file(options);
   if (options.json) {
-    Json document = json_document("study-fit");
+    Json document = json_document("study_fit");
     document.update(to_json(fit));
     print_json(session, document);
   } else {
     print_fit(session, fit);
   }
   if (options.save.empty()) return;
-  write_file_atomically(options.save, study_law_text(study_law_data(fit)));
-  tell_law(session, options.save, options.save);
+  if (write_text_output(session, options.save, study_law_text(study_law_data(fit)))) {
+    tell_law(session, options.save, options.save);
+  }
 }
 
 }  // namespace

@@ -44,9 +44,8 @@ void run_report(Session& session, const Options& options) {
   const Source source = read_source(options.source);
   const fs::path page = options.output.empty() ? fs::path(source.file).replace_extension(".html")
                                                : fs::path(options.output);
-  report::write_report(page, source.document);
-  print_page(session, "study_report", page, options.json);
-  if (options.open) open_page(session, page);
+  write_page(session, "study_report", {page, options.open, options.json},
+             report::render_report(source.document));
 }
 
 }  // namespace
@@ -65,7 +64,9 @@ void add_study_report(CommandTree& tree, Command& study) {
       [options](Session& session) { run_report(session, *options); });
   command.add_option("STUDY", options->source, "A study's folder, or a report document")
       ->required();
-  command.add_option("-o,--output", options->output, "The file to write (default report.html)")
+  command
+      .add_option("-o,--output", options->output,
+                  "The file to write, - for standard output (default report.html)")
       ->type_name("FILE");
   command.add_flag("--open", options->open, "Open it in the browser");
   command.add_flag("--json", options->json, "Print JSON");

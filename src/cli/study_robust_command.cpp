@@ -160,7 +160,7 @@ void add_study_robust(CommandTree& tree, Command& parent) {
       .add_option("--size", options->size,
                   "Parameters (default: the largest size whose best depth has two bounds)")
       ->type_name("N");
-  command.add_option("--jobs", options->jobs, "Models at once (default: one a core)")
+  command.add_option("--jobs", options->jobs, "Models at once (default: one per core)")
       ->check(Range{1, 1024});
   command.add_flag("--plan", options->plan, "Only say which runs");
   command.add_flag("--json", options->json, "Print JSON");

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/keys_table.h"
+#include "cli/repetition.h"
 #include "cli/stop_signals.h"
 #include "core/counts.h"
 #include "core/error.h"
@@ -130,6 +131,10 @@ void run_train(const Options& options, Session& session) {
     line.note(fmt::format("step {}  held-out loss {:.4f}  {:.4f} bits per byte", step,
                           evaluation.loss, evaluation.bits_per_byte));
   };
+  const std::string repeated =
+      repetition_note(spec.schedule.steps * spec.tokens_per_step(),
+                      static_cast<std::int64_t>(tokens.file(data::Split::train).size()));
+  if (!repeated.empty()) session.err << "fathom: " << repeated << "\n";
   run.stop = [] { return StopSignals::came(); };
   const StopSignals signals;
   const train::RunRecord record = train::run_training(spec, tokens, run);

@@ -111,6 +111,20 @@ void keep_only(std::string& text, const CharacterSet& characters) {
   text = std::move(kept);
 }
 
+/// SentencePiece says how large a vocabulary would do: "... Please set it to a value <= 741."
+std::string too_small_text(std::size_t bytes, std::uint64_t vocabulary, const std::string& reason) {
+  const std::size_t found = reason.find("value <= ");
+  const std::uint64_t most =
+      found == std::string::npos ? 0 : std::strtoull(reason.c_str() + found + 9, nullptr, 10);
+  return fmt::format("{} bytes of training text are too few for a bpe vocabulary of {}; {}", bytes,
+                     vocabulary,
+                     most >= kSmallestVocabulary
+                         ? fmt::format("they give {} (--vocab {}); or take the bytes tokenizer, or "
+                                       "more text",
+                                       most, most)
+                         : "take the bytes tokenizer (--tokenizer bytes), or more text");
+}
+
 }  // namespace
 
 const std::vector<std::string>& tokenizer_kinds() {
@@ -219,10 +233,7 @@ std::string train_bpe_model(std::vector<std::string> texts, std::uint64_t vocabu
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
   if (!status.ok()) {
-    throw DataError(
-        fmt::format("the training text ({} bytes) allows no bpe vocabulary of {}: ask "
-                    "for less, or give more text",
-                    bytes, vocabulary));
+    throw DataError(too_small_text(bytes, vocabulary, status.ToString()));
   }
   return model;
 }

@@ -193,7 +193,7 @@ TEST(CompareCommand, PutsModelsSideBySide) {
 
 TEST(ShapeCommand, JsonCountsGpt3) {
   const auto shape = json_of({"shape", "96x12288", "--heads", "96"});
-  EXPECT_EQ(shape["params"]["paper_12Ld2"].get<std::int64_t>(), 12LL * 96 * 12288 * 12288);
+  EXPECT_EQ(shape["params"]["paper_12ld2"].get<std::int64_t>(), 12LL * 96 * 12288 * 12288);
   EXPECT_GT(shape["params"]["total"].get<std::int64_t>(),
             shape["params"]["non_embedding"].get<std::int64_t>());
   EXPECT_GT(shape["flops"]["train_per_token"].get<double>(), 1e12);

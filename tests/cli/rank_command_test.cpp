@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/rank_options.h"
 #include "run_command.h"
 #include "scratch_folder.h"
 
@@ -136,6 +137,16 @@ TEST(RankTable, PrintsResumesAndExports) {
   std::vector<std::string> more = base;
   more[5] = "2-5";
   EXPECT_EQ(run_json(more)["rows"].size(), 9u);
+}
+
+TEST(RankForecast, SpeaksOnceEarlyAndOnlyOfLongWork) {
+  RankForecast forecast;
+  EXPECT_EQ(forecast.look(0.5, 0.5), "");  // too early
+  EXPECT_EQ(forecast.look(0.5, 2.0), "");  // 4 s in all
+  EXPECT_EQ(forecast.look(0.0, 2.0), "");
+  const std::string said = forecast.look(0.05, 2.0);
+  EXPECT_EQ(said.find("evaluating takes about 40"), 0u) << said;
+  EXPECT_EQ(forecast.look(0.06, 2.4), "");  // said
 }
 
 }  // namespace
