@@ -66,7 +66,7 @@ struct SurfaceFit {
   std::vector<SurfaceForm> forms;
   LawForm preferred = LawForm::free;
   double exponential_odds = 1;  // evidence of the exponential law over the power law's
-  LawConstants law;  // L layers are best at width d
+  LawConstants law;             // L layers are best at width d
   std::optional<TransitionReading> transition_reading;
   double slope = 0;  // of the power law: L* ~ N^slope
   Interval slope_interval;
