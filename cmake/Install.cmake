@@ -17,30 +17,31 @@ endif()
 
 set(fathom_generated ${CMAKE_BINARY_DIR}/install)
 install(CODE "
-  set(program \"$<TARGET_FILE:fathom>\")
-  set(generated \"${fathom_generated}\")
-  set(share \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
+  set(fathom_binary \"$<TARGET_FILE:fathom>\")
+  set(fathom_pages \"${fathom_generated}\")
+  set(fathom_share \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
 " COMPONENT program)
 install(CODE [[
-  file(REMOVE_RECURSE "${generated}")
-  file(MAKE_DIRECTORY "${generated}")
-  execute_process(COMMAND "${program}" man "${generated}/man1" OUTPUT_QUIET
+  file(REMOVE_RECURSE "${fathom_pages}")
+  file(MAKE_DIRECTORY "${fathom_pages}")
+  execute_process(COMMAND "${fathom_binary}" man "${fathom_pages}/man1" OUTPUT_QUIET
     COMMAND_ERROR_IS_FATAL ANY)
   foreach(shell bash zsh fish)
-    execute_process(COMMAND "${program}" completion ${shell} OUTPUT_FILE "${generated}/${shell}"
-      COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND "${fathom_binary}" completion ${shell}
+      OUTPUT_FILE "${fathom_pages}/${shell}" COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
-  file(GLOB pages "${generated}/man1/*.1")
+  file(GLOB pages "${fathom_pages}/man1/*.1")
   find_program(GZIP_PROGRAM gzip)
   if(GZIP_PROGRAM)  # as Debian's policy asks
     execute_process(COMMAND ${GZIP_PROGRAM} -9n ${pages} COMMAND_ERROR_IS_FATAL ANY)
-    file(GLOB pages "${generated}/man1/*.1.gz")
+    file(GLOB pages "${fathom_pages}/man1/*.1.gz")
   endif()
-  file(INSTALL ${pages} DESTINATION "${share}/man/man1")
-  file(INSTALL "${generated}/bash" DESTINATION "${share}/bash-completion/completions"
+  file(INSTALL ${pages} DESTINATION "${fathom_share}/man/man1")
+  file(INSTALL "${fathom_pages}/bash" DESTINATION "${fathom_share}/bash-completion/completions"
     RENAME fathom)
-  file(INSTALL "${generated}/zsh" DESTINATION "${share}/zsh/vendor-completions" RENAME _fathom)
-  file(INSTALL "${generated}/fish" DESTINATION "${share}/fish/vendor_completions.d"
+  file(INSTALL "${fathom_pages}/zsh" DESTINATION "${fathom_share}/zsh/vendor-completions"
+    RENAME _fathom)
+  file(INSTALL "${fathom_pages}/fish" DESTINATION "${fathom_share}/fish/vendor_completions.d"
     RENAME fathom.fish)
 ]] COMPONENT program)
 

@@ -83,15 +83,19 @@ std::string Option::label() const {
 
 std::string Option::value_name() const {
   if (flag_ || is_positional()) return "";
-  return type_name_.empty() ? default_value_name(target_) : type_name_;
+  if (!type_name_.empty()) return type_name_;
+  return values_.empty() ? default_value_name(target_) : "NAME";
 }
 
 std::string Option::meaning() const {
-  if (!values_.empty()) return fmt::format("{} ({})", description_, join(values_, " | "));
-  if (!range_ || !range_->has_top()) return description_;
-  const bool open = description_.ends_with(')');  // "Windows (default 3)" takes the range inside
-  return fmt::format("{}{}{} to {})", description_.substr(0, description_.size() - (open ? 1 : 0)),
-                     open ? "; " : " (", number_text(range_->low), number_text(range_->high));
+  std::string allowed = join(values_, " | ");
+  if (range_ && range_->has_top()) {
+    allowed = fmt::format("{} to {}", number_text(range_->low), number_text(range_->high));
+  }
+  if (allowed.empty()) return description_;
+  // "Windows (default 3)" takes them inside.
+  if (!description_.ends_with(')')) return fmt::format("{} ({})", description_, allowed);
+  return fmt::format("{}; {})", description_.substr(0, description_.size() - 1), allowed);
 }
 
 Command::Command(std::string name, CommandText text, std::function<void(Session&)> run,

@@ -22,8 +22,7 @@ namespace {
 using namespace data;
 
 struct PrepareOptions {
-  std::string corpus, output, documents = "auto", separator, text_field = "text", valid = "5%",
-                              test = "5%";
+  std::string corpus, output, documents = "auto", separator, text_field, valid = "5%", test = "5%";
   std::string valid_from, test_from, tokenizer = "bpe", tokenizer_from;
   std::string vocabulary = "2000", sample = "32M";
   std::uint64_t seed = 0;
@@ -94,11 +93,13 @@ void mention_empty_splits(Session& session, const SplitRule& rule, const Prepare
   for (const Split split : {Split::valid, Split::test}) {
     const double share = split == Split::valid ? rule.valid : rule.test;
     if (share == 0 || report.splits[split].count > 0) continue;
-    session.err << fmt::format("fathom: no text in the {} split: {} {}, none fell into it{}\n",
-                               to_string(split), format_whole(static_cast<std::int64_t>(documents)),
-                               documents == 1 ? "document" : "documents",
-                               documents < 100 ? "; --documents paragraphs or lines makes more"
-                                               : " (equal ones stay together)");
+    const std::int64_t needed = documents_for_share(share);
+    session.err << fmt::format(
+        "fathom: no text in the {} split: {} {}, none fell into it{}\n", to_string(split),
+        format_whole(as_signed(documents)), documents == 1 ? "document" : "documents",
+        as_signed(documents) < needed
+            ? fmt::format("; about {} would do, --documents lines or paragraphs makes more", needed)
+            : " (equal ones stay together)");
   }
 }
 

@@ -182,11 +182,11 @@ bool CorpusReader::open_next() {
   if (next_file_ == files_.size()) return false;
   const File& file = files_[next_file_++];
   LineReader lines(open_byte_source(file.path));
-  const bool json =
-      rule_.kind == DocumentKind::jsonl || (rule_.kind == DocumentKind::automatic &&
-                                            looks_like_json_lines(lines.peek(), rule_.text_field));
-  if (json) {
-    json_lines_ = std::make_unique<JsonLines>(std::move(lines), rule_.text_field, file.name);
+  const std::string field = rule_.text_field.empty() ? "text" : rule_.text_field;
+  const bool looks_so = !rule_.text_field.empty() || is_json_lines_name(file.path) ||
+                        looks_like_json_lines(lines.peek(), field);
+  if (rule_.kind == DocumentKind::jsonl || (rule_.kind == DocumentKind::automatic && looks_so)) {
+    json_lines_ = std::make_unique<JsonLines>(std::move(lines), field, file.name);
     return open_next();
   }
   current_ = std::make_unique<Document>(file, rule_, std::move(lines));

@@ -24,8 +24,8 @@ namespace fathom::data {
 class JsonLines;
 
 enum class DocumentKind {
-  automatic,  // `jsonl` where the first line looks so; `file` inside a folder; else `titles` if the
-              // first line is a title, else `blocks`
+  automatic,  // `jsonl` where the name (.jsonl, .ndjson) or the first line says so; `file` inside a
+              // folder; else `titles` if the first line is a title, else `blocks`
   file,       // one source file is one document
   titles,     // "= Title =" on a line of its own, first or after a blank line, begins a document
   paragraphs,  // a blank line ends a document
@@ -42,7 +42,7 @@ constexpr auto enum_names(DocumentKind) {
 struct DocumentRule {
   DocumentKind kind = DocumentKind::automatic;
   std::string separator;
-  std::string text_field = "text";  // of JSONL
+  std::string text_field;  // of JSONL; naming one makes `automatic` jsonl; empty: "text"
 };
 
 struct CorpusSource {

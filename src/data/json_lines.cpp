@@ -15,6 +15,13 @@ constexpr std::size_t kLongestLine = 1u << 28;
 
 }  // namespace
 
+bool is_json_lines_name(std::filesystem::path name) {
+  for (const char* packing : {".gz", ".xz", ".zst"}) {
+    if (name.extension() == packing) name.replace_extension();
+  }
+  return name.extension() == ".jsonl" || name.extension() == ".ndjson";
+}
+
 bool looks_like_json_lines(std::string_view first_line, const std::string& field) {
   if (!first_line.starts_with('{')) return false;
   // The line may be cut, so it is not parsed: "field", a colon and an opening quote.
@@ -59,8 +66,10 @@ bool JsonLines::next(std::string& text) {
         if (value.is_string()) texts.push_back(key);
       }
       throw DataError(fmt::format(
-          "{}: line {} has no text in '{}'; --text-field names another ({})", name_, line_number_,
-          field_, texts.empty() ? "it has none" : "it has: " + join(texts, ", ")));
+          "{}: line {} has no text in '{}'; --text-field, in a study corpus.text_field, names "
+          "another ({})",
+          name_, line_number_, field_,
+          texts.empty() ? "it has none" : "it has: " + join(texts, ", ")));
     }
     text = found->get<std::string>();
     if (!text.empty()) return true;

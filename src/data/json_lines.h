@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,8 @@
 
 namespace fathom::data {
 
+/// Whether a file of this name is JSONL, packed or not: "a.jsonl", "a.ndjson.gz".
+bool is_json_lines_name(std::filesystem::path name);
 /// Whether a file that begins with this line is JSONL with such a field.
 bool looks_like_json_lines(std::string_view first_line, const std::string& field);
 

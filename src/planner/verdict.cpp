@@ -50,9 +50,9 @@ void add_reason(Verdict& verdict, const Plan& plan) {
 
 /// The band, clipped at the depths that were trained where the pick lies among them, else at the
 /// deepest that a law asks for.
-void add_equals(Verdict& verdict, const Plan& plan, const laws::Law& law) {
+void add_equals(Verdict& verdict, const Plan& plan) {
   const double pick = as_double(plan.recommendation.shape.layers);
-  const Interval& trained = law.info().layers;
+  const Interval trained = trained_depths(plan);
   Interval band{std::max(1.0, plan.band.low), plan.band.high};
   if (pick >= trained.low && pick <= trained.high) {
     verdict.clipped_low = band.low < trained.low;
@@ -133,27 +133,48 @@ std::string equals_sentence(const Verdict& verdict, const Plan& plan) {
         "All depths that were trained, {}, are as good: the loss stays within {} of the best ({}).",
         range, within, mark);
   }
-  return fmt::format("{} are as good: the loss stays within {} of the best ({}{}).", range, within,
-                     mark,
-                     verdict.clipped_high
-                         ? fmt::format("; {} is the deepest that was trained", verdict.equals.high)
-                         : "");
+  return fmt::format(
+      "{} are as good: the loss stays within {} of the best ({}{}).", range, within, mark,
+      verdict.clipped_high
+          ? fmt::format("; {} is the deepest that was trained{}", verdict.equals.high,
+                        verdict.equals_evidence == laws::Evidence::fitted ? " at this size" : "")
+          : "");
 }
 
 }  // namespace
 
-Verdict make_verdict(const Plan& plan, const laws::Law& law) {
+Interval trained_depths(const Plan& plan) {
+  if (!is_consensus(plan)) return plan.law.layers;
+  const double pick = as_double(plan.recommendation.shape.layers);
+  const double parameters = plan.budget.block_parameters_at(pick);
+  std::optional<Interval> trained;
+  for (const LawRow& row : plan.laws) {
+    const Interval& depths = row.info.layers;
+    if (row.vote == 0 || !row.band ||
+        laws::distance_outside(row.info, {parameters, plan.tokens, depths.low}) > 0) {
+      continue;
+    }
+    trained =
+        trained ? Interval{std::min(trained->low, depths.low), std::max(trained->high, depths.high)}
+                : depths;
+  }
+  const bool holds_pick = trained && pick >= trained->low && pick <= trained->high;
+  return holds_pick ? *trained : plan.law.layers;
+}
+
+Verdict make_verdict(const Plan& plan) {
   Verdict verdict;
   add_reason(verdict, plan);
-  add_equals(verdict, plan, law);
+  add_equals(verdict, plan);
   add_laws_range(verdict, plan);
   add_practice(verdict, plan);
 
   const Shape& shape = plan.recommendation.shape;
   auto& sentences = verdict.sentences;
   sentences.push_back(
-      fmt::format("Take {} layers × {} wide: {} {} of {}{}, ffn {}{}.", shape.layers, shape.width,
-                  shape.heads, shape.heads == 1 ? "head" : "heads", shape.head_size,
+      fmt::format("Take {} {} × {} wide: {} {} of {}{}, ffn {}{}.", shape.layers,
+                  shape.layers == 1 ? "layer" : "layers", shape.width, shape.heads,
+                  shape.heads == 1 ? "head" : "heads", shape.head_size,
                   shape.kv_heads == shape.heads ? "" : fmt::format(" ({} kv)", shape.kv_heads),
                   shape.ffn, shape.gated() ? " gated" : ""));
   sentences.push_back(equals_sentence(verdict, plan));

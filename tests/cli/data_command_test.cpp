@@ -118,10 +118,9 @@ TEST(DataCommand, ReadsJsonLines) {
   };
   const CommandResult wrong = prepared({"--documents", "jsonl"});
   EXPECT_EQ(wrong.code, 3);
-  EXPECT_NE(
-      wrong.err.find("line 1 has no text in 'text'; --text-field names another (it has: body)"),
-      std::string::npos)
+  EXPECT_NE(wrong.err.find("line 1 has no text in 'text'; --text-field"), std::string::npos)
       << wrong.err;
+  EXPECT_NE(wrong.err.find("(it has: body)"), std::string::npos) << wrong.err;
   const CommandResult right = prepared({"--text-field", "body"});
   ASSERT_EQ(right.code, 0) << right.err;
   const auto train = nlohmann::json::parse(right.out)["splits"]["train"];
@@ -148,8 +147,10 @@ TEST(DataCommand, EmptyHeldOutSplitsAreMentioned) {
   const CommandResult result = run_command(
       {"data", "prepare", corpus, "-o", folder / "t", "--tokenizer", "bytes", "--seed", "1"});
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_NE(result.err.find("no text in the valid split: 1 document, none fell into it"),
-            std::string::npos);
+  EXPECT_NE(
+      result.err.find("no text in the valid split: 1 document, none fell into it; about 60 would"),
+      std::string::npos)
+      << result.err;
 }
 
 }  // namespace

@@ -67,6 +67,17 @@ TEST(Repetition, IsSaidPastFourPasses) {
   EXPECT_EQ(longest_repetition({longer}, {}), "");
 }
 
+TEST(StudyRun, SaysHowMuchTextWouldDo) {
+  const ScratchFolder folder;
+  const CommandResult result = run_command({"study", "run", "--preset", "quick", "--corpus",
+                                            folder.write("small.txt", "one line\n"), "--set",
+                                            "corpus.tokenizer=bytes", folder / "study"});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.err.find("the text (9 bytes) is 1 document, and about "), std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("--set corpus.documents=lines"), std::string::npos) << result.err;
+}
+
 TEST(StudyRun, LeavesNoDirectoryWhenThereIsNoText) {
   const ScratchFolder folder;
   const std::string small = folder.write("small.txt", "one line\n");

@@ -5,6 +5,8 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include <cmath>
+
 #include "core/error.h"
 #include "data/byte_source.h"
 #include "sample_text.h"
@@ -126,6 +128,8 @@ TEST(Corpus, JsonLinesAreDocuments) {
   const Texts expected{"one\nline \u00e9", large};
   EXPECT_EQ(documents({{path, {}, ""}}, {}), expected);  // by content
   EXPECT_EQ(documents({{folder.path(), {}, ""}}, {}), expected);
+  const auto named = folder.write("n/b.txt", R"({"body": "b"})");
+  EXPECT_EQ(documents({{named, {}, ""}}, {.text_field = "body"}), Texts{"b"});
   EXPECT_EQ(documents({{path, {}, ""}}, {DocumentKind::lines, ""}).size(), 4u);
   EXPECT_EQ(documents({{folder.write("b/c.txt", "{\n\"text\": \"a\"}"), {}, ""}}, {}).size(), 1u);
   const auto error_with = [&](const std::string& line) {
@@ -135,6 +139,11 @@ TEST(Corpus, JsonLinesAreDocuments) {
   EXPECT_NE(error_with("{\"text\": ").find("bad.jsonl: line 2 is not a JSON object"),
             std::string::npos);
   EXPECT_NE(error_with("{\"text\": 3, \"body\": \"b\"}").find("it has: body"), std::string::npos);
+  // Told by the name: a field that is missing is an error, not a text of braces.
+  for (const char* name : {"x/c.jsonl", "x/c.ndjson", "x/c.jsonl.zst"}) {
+    const auto path_of_other = folder.write(name, R"({"body": "b"})");
+    EXPECT_THROW(documents({{path_of_other, {}, ""}}, {}), DataError) << name;
+  }
 }
 
 std::string pack_zstd(const std::string& text) {
@@ -212,6 +221,12 @@ TEST(ByteSource, DamagedAndForeignFilesAreOneDataErrorEach) {
   EXPECT_NE(error_with("PK\x03\x04 zip").find("unzip -p"), std::string::npos);
   EXPECT_THROW(open_byte_source(folder.path()), DataError);
   EXPECT_THROW(open_byte_source(folder / "missing"), DataError);
+}
+
+TEST(Split, SaysHowManyDocumentsAShareTakes) {
+  EXPECT_EQ(documents_for_share(0.05), 60);
+  EXPECT_LT(std::pow(1 - 0.05, 60), 0.05);
+  EXPECT_EQ(documents_for_share(0.3), 10);
 }
 
 TEST(Split, DependsOnTheTextAloneAndKeepsItsShares) {
