@@ -84,7 +84,7 @@ void print_paragraph(Session& session, const std::string& label, const std::stri
 void run_show(Session& session, const ShowOptions& options) {
   const lab::Claim& claim = lab::find_claim(options.id);
   if (options.json) {
-    Json document = json_document("lab_claim");
+    Json document = json_document("lab_show");
     document.update(lab::claim_json(claim));
     return print_json(session, document);
   }

@@ -167,7 +167,7 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
       row["nominal_size"] = entry->nominal_size;
       row["source"] = entry->source;
       row["tokens"] = entry->tokens > 0 ? whole_number(entry->tokens) : Json(nullptr);
-      if (entry->countable()) row["params"] = parameters_json(count_parameters(entry->shape));
+      if (entry->countable()) row["parameters"] = parameters_json(count_parameters(entry->shape));
       document["shapes"].push_back(row);
     }
     print_json(session, document);

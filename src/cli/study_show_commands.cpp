@@ -146,7 +146,7 @@ void show_run(Session& session, const Options& options) {
   const std::string spec = fs::exists(folder.spec()) ? read_text_file(folder.spec()) : "";
   const train::RunTail tail = train::read_run_tail(folder.metrics());
   if (options.json) {
-    Json document = json_document("study_run_shown");
+    Json document = json_document("study_show");
     document["run"] = row_json(row);
     document["folder"] = folder.path().string();
     document["step"] = tail.step;

@@ -6,6 +6,7 @@
 
 #include "run_command.h"
 #include "scratch_folder.h"
+#include "study/planted_study.h"
 
 namespace fathom {
 namespace {
@@ -31,6 +32,8 @@ TEST(JsonStyle, SchemaFirstThenVersionAndPlainKeys) {
                                         "2,64,98304,2000000,4.1\n4,64,196608,4000000,3.9\n");
   const std::string corpus = folder.write("c.txt", "a\n\nb\n\nc\n");
   const std::string tokens = folder / "tokens";
+  const study::PlantedStudy planted;
+  const std::string study = planted.folder.path();
   struct Case {
     std::string name;
     std::vector<std::string> arguments;
@@ -46,7 +49,16 @@ TEST(JsonStyle, SchemaFirstThenVersionAndPlainKeys) {
        {"data", "prepare", corpus, "-o", tokens, "--tokenizer", "bytes", "--valid", "0", "--test",
         "0"}},
       {"data_info", {"data", "info", tokens}},
+      {"data_sample", {"data", "sample", tokens, "--tokens", "4"}},
+      {"rank_table",
+       {"rank", "table", "--layers", "1", "--widths", "2", "--records", folder / "ranks.jsonl"}},
       {"study_fit", {"study", "fit", runs}},
+      {"study_status", {"study", "status", study}},
+      {"study_runs", {"study", "list", study}},
+      {"study_show", {"study", "show", study, "run101"}},
+      {"study_reindex", {"study", "reindex", study}},
+      {"study_report", {"study", "report", study, "-o", folder / "report.html"}},
+      {"lab_show", {"lab", "show", "rank-collapse"}},
       {"study_plan", {"study", "plan", "--preset", "quick", "--no-timing"}},
       {"lab_list", {"lab", "list"}},
   };

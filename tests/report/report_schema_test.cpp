@@ -86,7 +86,7 @@ TEST(ReportSchema, RefusesWhatItDoesNotName) {
   json document = plain(make_report_document(planted.folder.path()));
   document["fit"]["law"]["covariance"] = -0.01;
   EXPECT_FALSE(kSchema.complaints(document).empty());
-  EXPECT_FALSE(kSchema.complaints({{"schema", "fathom.report/2"}}).empty());
+  EXPECT_FALSE(kSchema.complaints({{"schema", "fathom.report.v2"}}).empty());
 }
 
 }  // namespace
