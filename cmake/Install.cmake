@@ -7,6 +7,7 @@
 # Libraries the program needs become dependencies by dpkg-shlibdeps. cuBLASLt comes from NVIDIA's
 # repository, which dpkg-shlibdeps does not know, so fathom-cuda names its package.
 include(GNUInstallDirs)
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # install and pack what is built, without the tests
 
 install(TARGETS fathom RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fathom

@@ -6,7 +6,7 @@
 namespace fathom::planner {
 
 /// Depths that were trained at the plan's size and length, by laws with a loss of their own; where
-/// the pick is none of them, those of all its law's data.
+/// none of them lies in the band, those of all its law's data.
 Interval trained_depths(const Plan& plan);
 
 /// From the numbers already in the plan.

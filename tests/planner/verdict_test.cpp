@@ -195,6 +195,8 @@ TEST(Verdict, ConstraintsThatCostLossAreSaidToCostIt) {
   const Plan flat = make_plan(request_for(1e9, [](PlanRequest& r) { r.rules.max_layers = 1; }));
   EXPECT_TRUE(flat.verdict.sentences[0].starts_with("Take 1 layer × "))
       << flat.verdict.sentences[0];
+  // What would be as good does not depend on the constraint.
+  EXPECT_EQ(flat.verdict.equals.high, make_plan(request_for(1e9, {})).verdict.equals.high);
 }
 
 TEST(Verdict, TinyModelsGetADepthOfTheirBand) {
