@@ -47,7 +47,7 @@ study::StudySpec StudySource::read(const std::string& file) const {
   }
   std::error_code error;
   const bool folder = fs::is_directory(file, error);
-  const study::StudySpec spec =
+  study::StudySpec spec =
       preset.empty()
           ? study::read_study_spec(folder ? study::StudyFolder(file).spec() : fs::path(file),
                                    all_settings())
