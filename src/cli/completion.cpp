@@ -58,20 +58,21 @@ std::string bash_function(const Command& root) {
                               quote(join(words_of, " ")));
       }
     }
-    paths += fmt::format("      {}) path=\"$path $word\" ;;\n", quote(command->path()));
+    paths += fmt::format("      {}) place=\"$place $word\" ;;\n", quote(command->path()));
     words +=
         fmt::format("      {}) words={} ;;\n", quote(command->path()), quote(join(offered, " ")));
   }
+  // Not "path": zsh ties it to PATH.
   return fmt::format(R"(_fathom() {{
-  local path=fathom word words='' i
+  local place=fathom word words='' i
   local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}"
   for ((i = 1; i < COMP_CWORD; i++)); do
     word="${{COMP_WORDS[i]}}"
-    case "$path $word" in
+    case "$place $word" in
 {}    esac
   done
-  case "$path $previous" in
-{}    *) case "$path" in
+  case "$place $previous" in
+{}    *) case "$place" in
 {}    esac ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -88,7 +89,10 @@ std::string bash_script(const Command& root) {
 std::string zsh_script(const Command& root) {
   return "#compdef fathom\n# zsh completion for fathom:  source <(fathom completion zsh)\n"
          "autoload -U +X bashcompinit && bashcompinit\n" +
-         bash_function(root) + "complete -o default -F _fathom fathom\n";
+         bash_function(root) +
+         "complete -o default -F _fathom fathom\n"
+         // Autoloaded, this file is the function of the first completion: it must answer it too.
+         "[[ ${funcstack[1]} == _fathom ]] && _bash_complete -o default -F _fathom\n";
 }
 
 /// fish asks per option: -n condition on the subcommand path, -l name, -a values, -d description.

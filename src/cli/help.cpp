@@ -5,13 +5,13 @@
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/usage.h"
 #include "core/error.h"
 #include "core/text.h"
 
 namespace fathom {
-namespace {
 
-std::string usage(const Command& command) {
+std::string usage_line(const Command& command) {
   std::string line = command.path();
   bool has_flags = false;
   for (const Option* option : command.options()) {
@@ -25,6 +25,8 @@ std::string usage(const Command& command) {
   if (has_flags) line += " [OPTIONS]";
   return line;
 }
+
+namespace {
 
 std::string group_of(const Option& option) {
   return option.is_positional() ? "Arguments" : option.group_name();
@@ -59,7 +61,7 @@ std::string definition_list(const std::vector<std::pair<std::string, std::string
 std::string render_help(const Command& command, const Terminal& terminal) {
   const CommandText& about = command.text();
   std::string text = fmt::format("{}\n\n{} {}\n", terminal.accent(about.summary),
-                                 terminal.bold("Usage:"), usage(command));
+                                 terminal.bold("Usage:"), usage_line(command));
   if (!about.examples.empty()) {
     text += "\n" + terminal.bold("Examples:") + "\n";
     for (const Example& example : about.examples) {

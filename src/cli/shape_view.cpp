@@ -205,6 +205,7 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
 std::vector<std::string> published_names() {
   std::vector<std::string> names;
   for (const CatalogueEntry& entry : catalogue()) {
+    if (entry.name.find('(') != std::string::npos) continue;  // shells would run what is inside
     names.push_back(entry.name);
     std::replace(names.back().begin(), names.back().end(), ' ', '-');
   }

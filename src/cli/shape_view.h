@@ -14,7 +14,8 @@ void print_shape_json(Session& session, const planner::ShapeReport& report);
 void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>& entries,
                      bool json);
 
-/// Names of the catalogue for shell completion, without blanks; find_shape takes every one.
+/// Names of the catalogue for shell completion: those that a shell takes without quotes, a dash in
+/// place of blanks. find_shape takes every one.
 std::vector<std::string> published_names();
 
 }  // namespace fathom

@@ -136,7 +136,7 @@ TEST(CommandLine, ShellsCompleteValues) {
 
 TEST(CommandLine, EveryCompletedModelIsFound) {
   for (const std::string& name : published_names()) {
-    EXPECT_EQ(name.find_first_of(" \t'\"$`"), std::string::npos) << name;
+    EXPECT_EQ(name.find_first_of(" \t'\"$`()*?~&|;<>#\\"), std::string::npos) << name;
     EXPECT_TRUE(match_published(name).exact) << name;
   }
 }
