@@ -3,13 +3,17 @@
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/open_page.h"
 #include "cli/plan_report.h"
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "core/units.h"
 #include "planner/planner.h"
 #include "planner/run_spec.h"
+#include "report/map_document.h"
+#include "report/render_report.h"
 #include "shape/emit_config.h"
 
 namespace fathom {
@@ -28,14 +32,16 @@ std::vector<std::string> emit_names() {
 
 /// Values as typed; make_request turns them into a PlanRequest.
 struct Options {
-  std::string size, flops, tokens, tolerance, vocab, context, step_tokens;
+  std::string size, flops, tokens, tokens_per_parameter, tolerance, vocab, context, step_tokens;
   std::string law = laws::Consensus::kName, objective = name_of(Objective::loss);
-  std::string hardware = kDefaultHardware, style, emit, output;
+  std::string hardware = kDefaultHardware, style, emit, output, html;
+  std::vector<std::string> overlays;
   double levine_correlation = 0, ffn_ratio = 0;
   std::int64_t max_depth = 0, width_multiple = 0, head_size = 0, kv_group = 1;
   std::int64_t kv_heads = 0, tensor_parallel = 1, pipeline_parallel = 1;
   std::int64_t gpus = 0, zero = 0, micro_batch = 1;
   bool total = false, untied = false, json = false, long_view = false, recompute = false;
+  bool open = false;
 };
 
 void require_not_negative(double value, const char* name) {
@@ -47,6 +53,11 @@ PlanRequest make_request(const Options& options) {
   if (!options.size.empty()) request.parameters = parse_count(options.size, "SIZE");
   if (!options.flops.empty()) request.flops = parse_count(options.flops, "--flops");
   if (!options.tokens.empty()) request.tokens = parse_count(options.tokens, "--tokens");
+  if (!options.tokens_per_parameter.empty()) {
+    if (request.tokens) throw ConfigError("give --tokens or --tokens-per-parameter, not both");
+    request.tokens_per_parameter =
+        parse_count(options.tokens_per_parameter, "--tokens-per-parameter");
+  }
   request.count_embeddings = options.total;
   request.law = options.law;
   request.levine_correlation = options.levine_correlation;
@@ -90,7 +101,21 @@ PlanRequest make_request(const Options& options) {
   return request;
 }
 
+void write_map_page(Session& session, const Options& options) {
+  if (!options.emit.empty()) throw ConfigError("give --html or --emit, not both");
+  if (!options.output.empty())
+    throw ConfigError("--html names the page itself; leave out --output");
+  const report::MapRequest request{make_request(options),
+                                   {options.overlays.begin(), options.overlays.end()}};
+  report::write_map(options.html, report::make_map_document(request));
+  print_page(session, "plan_map", options.html, options.json);
+  if (options.open) open_page(session, options.html);
+}
+
 void run(Session& session, const Options& options) {
+  if (!options.html.empty()) return write_map_page(session, options);
+  if (!options.overlays.empty()) throw ConfigError("--overlay goes with --html");
+  if (options.open) throw ConfigError("--open goes with --html");
   const Plan plan = make_plan(make_request(options));
   if (!options.emit.empty()) {
     const std::string config =
@@ -128,6 +153,10 @@ void add_budget_options(Command& command, Options& o) {
       .add_option("--tokens", o.tokens,
                   fmt::format("Training tokens (default {:g} per parameter)", kTokensPerParameter))
       ->type_name("T");
+  command
+      .add_option("--tokens-per-parameter", o.tokens_per_parameter,
+                  "Training tokens in proportion to the size")
+      ->type_name("R");
 }
 
 void add_law_options(CommandTree& tree, Command& command, Options& o) {
@@ -246,6 +275,7 @@ void add_plan_command(CommandTree& tree) {
         {"plan 70B --gpus 64 --tensor-parallel 8 --zero 1 --recompute", "does it fit, how long"},
         {"plan 125M --emit hf-llama -o config.json", "a config that transformers loads"},
         {"plan 10M --vocab 2048 --emit fathom -o run.toml", "a spec that fathom train takes"},
+        {"plan 7B --html map.html --open", "the map of shapes, a page with sliders"},
         {"plan 1T --law levine2020 --json", "everything, for a script"}}},
       [options](Session& session) { run(session, *options); });
   add_budget_options(command, *options);
@@ -259,6 +289,13 @@ void add_plan_command(CommandTree& tree) {
                     ->type_name("FORMAT"),
                 emit_names());
   command.add_option("-o,--output", options->output, "Write the config there")->type_name("FILE");
+  command.add_option("--html", options->html, "Write the map of shapes there, one page")
+      ->type_name("FILE");
+  command
+      .add_option("--overlay", options->overlays,
+                  "A study's folder or law file to lay over the map; may be repeated")
+      ->type_name("PATH");
+  command.add_flag("--open", options->open, "Open the map in the browser");
   command.add_flag("--long", options->long_view, "All laws, a picture and published neighbours");
   command.add_flag("--json", options->json, "Print JSON");
 }

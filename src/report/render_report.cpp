@@ -7,6 +7,7 @@
 namespace fathom::embedded {
 extern const std::string_view report_html;
 extern const std::string_view lab_html;
+extern const std::string_view map_html;
 }  // namespace fathom::embedded
 
 namespace fathom::report {
@@ -99,12 +100,20 @@ std::string render_lab(const nlohmann::ordered_json& document) {
   return render(embedded::lab_html, document);
 }
 
+std::string render_map(const nlohmann::ordered_json& document) {
+  return render(embedded::map_html, document);
+}
+
 void write_report(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
   write_file_atomically(path, render_report(document));
 }
 
 void write_lab(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
   write_file_atomically(path, render_lab(document));
+}
+
+void write_map(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
+  write_file_atomically(path, render_map(document));
 }
 
 }  // namespace fathom::report

@@ -131,6 +131,17 @@ export async function open(browser, file, options = {}) {
   return page;
 }
 
+/// The document that stands in a page's file.
+export function document_of(file) {
+  const text = readFileSync(file, 'utf8');
+  const begin = text.indexOf('>', text.indexOf('id="fathom-document"')) + 1;
+  return JSON.parse(text.slice(begin, text.indexOf('</script>', begin)));
+}
+
+/// Pixels by which the page is wider than its window.
+export const overflow = (page) =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
 export const kCharts = [
   'loss-by-size',
   'excess-by-size',

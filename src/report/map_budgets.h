@@ -1,0 +1,33 @@
+// The tables behind the map's sliders: one plan per stop.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "planner/planner.h"
+
+namespace fathom::report {
+
+/// A number of the map's document: kMapDigits significant digits.
+double map_number(double value);
+
+/// Stops of the sliders: budgets (parameters or FLOPs) and tokens per parameter, both rising.
+struct MapStops {
+  std::vector<double> parameters;
+  std::vector<double> flops;
+  std::vector<double> tokens_per_parameter;
+};
+
+/// The request's tokens as the second slider counts them.
+double tokens_per_parameter_of(const planner::PlanRequest& request, double parameters);
+
+/// Round numbers, and the request's own.
+MapStops make_stops(const planner::PlanRequest& request, double parameters);
+
+/// {"stops": [...], "plans": one list per count of tokens, null where nothing fits}; `by_flops`
+/// chooses the budgets. `overlays` are laws beside those of the plan.
+nlohmann::ordered_json budget_table(const planner::PlanRequest& request, const MapStops& stops,
+                                    bool by_flops, const std::vector<laws::LawPointer>& overlays,
+                                    const std::vector<Hardware>& hardware);
+
+}  // namespace fathom::report
