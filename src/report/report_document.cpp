@@ -146,6 +146,24 @@ Json make_report_document(const fs::path& directory) {
   return report_document(study, rows, fit);
 }
 
+Json make_table_document(const fs::path& table, const fits::PointSelection& selection) {
+  const std::vector<fits::RunPoint> points = fits::read_run_points(table, selection);
+  Json runs = Json::array();
+  for (const RunRow& row : study::rows_of_points(points)) runs.push_back(study::row_json(row));
+  const fits::StudyFit fit = fits::fit_study(points);
+  return {{"schema", kReportSchema},
+          {"title", table.stem().string()},
+          {"created", now_text()},
+          {"question", "What do these runs say about depth and width?"},
+          {"answer", fit.answer},
+          {"spec", nullptr},
+          {"versions", program_versions()},
+          {"runs", runs},
+          {"curves", Json::array()},
+          {"fit", fits::to_json(fit)},
+          {"published", published_json()}};
+}
+
 Json read_report_document(const fs::path& path) {
   const std::string origin = path.string();
   Json document = parse_json(read_text_file(path, kMostDocumentBytes), origin);

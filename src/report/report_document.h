@@ -24,6 +24,10 @@ nlohmann::ordered_json report_document(const study::Study& study,
 /// DataError when there is no study.
 nlohmann::ordered_json make_report_document(const std::filesystem::path& directory);
 
+/// Of a table of runs that were trained elsewhere (fits/run_points_csv.h); nothing is kept.
+nlohmann::ordered_json make_table_document(const std::filesystem::path& table,
+                                           const fits::PointSelection& selection);
+
 /// A document from a file. DataError when it is no JSON object of this schema.
 nlohmann::ordered_json read_report_document(const std::filesystem::path& path);
 
