@@ -79,9 +79,9 @@ std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
   const CsvTable table(read_text_file(path), origin);
   PointSelection named = selection;
   if (!selection.params_column.empty()) named.columns[kParams] = selection.params_column;
-  const auto column = [&](const char* part) { return column_of(table, named, part, origin); };
-  const std::string layers = column(kLayers), width = column(kWidth), params = column(kParams),
-                    tokens = column(kTokens), loss = column(kLoss);
+  const auto required = [&](const char* part) { return column_of(table, named, part, origin); };
+  const std::string layers = required(kLayers), width = required(kWidth), params = required(kParams),
+                    tokens = required(kTokens), loss = required(kLoss);
   const std::string id = find_column(table, named, kId, origin);
   const std::string seed = find_column(table, named, kSeed, origin);
   std::vector<RunPoint> points;
