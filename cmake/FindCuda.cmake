@@ -2,10 +2,10 @@
 # otherwise; a build without it says so in one line and is complete but for `--device cuda`.
 #
 # By default the module serves compute capability 8.0 and later: with a GPU in this machine it is
-# compiled for that alone; without one for 8.x (sm_80) and 9.0 (sm_90a) in machine code, and as PTX
-# that the driver translates on 10.0, 12.0 and later. Kernels that only Hopper has are always sm_90a.
+# compiled for that alone; without one for 9.0 (sm_90a) in machine code, and as PTX of 8.0 that the
+# driver translates on 8.x, 10.0, 12.0 and later. Kernels that only Hopper has are always sm_90a.
 find_program(NVIDIA_SMI nvidia-smi)
-set(fathom_cuda_default "80;90a-real")
+set(fathom_cuda_default "80-virtual;90a-real")
 if(NVIDIA_SMI)
   execute_process(COMMAND ${NVIDIA_SMI} -L OUTPUT_VARIABLE fathom_gpus RESULT_VARIABLE fathom_no_gpu
     ERROR_QUIET)

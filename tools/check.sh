@@ -109,7 +109,7 @@ check_headers() {
 }
 
 run() {
-  if "check_$1"; then echo "check: $1 is right"; else
+  if "check_$1"; then echo "check: $1 passed"; else
     echo "check: $1 FAILED" >&2
     failed=1
   fi

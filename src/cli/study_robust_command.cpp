@@ -10,6 +10,7 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
+#include "fits/surface_json.h"
 #include "study/cost.h"
 #include "study/ledger.h"
 #include "study/local_executor.h"
@@ -82,8 +83,7 @@ Json verdict_json(const fits::ChangeVerdict& verdict) {
           {"loss_change", verdict.loss_change},
           {"layers", verdict.layers},
           {"shift", verdict.shift},
-          {"shift_interval", Json::array({number_or_null(verdict.shift_interval.low),
-                                          number_or_null(verdict.shift_interval.high)})},
+          {"shift_interval", fits::interval_json(verdict.shift_interval)},
           {"verdict", name_of(verdict.holds)},
           {"reason", verdict.reason}};
 }

@@ -43,8 +43,8 @@ class JointLaw {
 
   const JointForm& form() const { return form_; }
   const Eigen::VectorXd& coefficients() const { return coefficients_; }
-  double log_coefficient(int term) const { return coefficients_[2 * term]; }
-  double exponent(int term) const { return coefficients_[2 * term + 1]; }
+  double log_coefficient(Eigen::Index term) const { return coefficients_[2 * term]; }
+  double exponent(Eigen::Index term) const { return coefficients_[2 * term + 1]; }
   double interaction() const;
   double log_constant() const { return coefficients_[coefficients_.size() - 1]; }
   double loss(double layers, double width, double params, double tokens) const;

@@ -10,10 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json range(const Interval& interval) {
-  return Json::array({number_or_null(interval.low), number_or_null(interval.high)});
-}
-
 Json transition_json(const Transition& t) {
   return {{"shallow", t.shallow},
           {"deep", t.deep},
@@ -42,8 +38,8 @@ Json law_json(const std::optional<ExponentialFit>& law) {
           {"a_error", law->a_error},
           {"b_error", law->b_error},
           {"correlation", law->correlation},
-          {"a_interval", range(law->a_interval)},
-          {"b_interval", range(law->b_interval)},
+          {"a_interval", interval_json(law->a_interval)},
+          {"b_interval", interval_json(law->b_interval)},
           {"chi2", law->chi2},
           {"degrees_of_freedom", law->degrees_of_freedom},
           {"points", points},
@@ -59,7 +55,7 @@ Json joint_json(const JointFit& joint) {
   const JointLaw law = joint.law();
   Json coefficients = Json::object();
   const auto interval = [&](std::size_t place) {
-    return place < joint.intervals.size() ? range(joint.intervals[place]) : Json(nullptr);
+    return place < joint.intervals.size() ? interval_json(joint.intervals[place]) : Json(nullptr);
   };
   const auto terms = joint.form.terms();
   for (std::size_t k = 0; k < terms.size(); ++k) {
@@ -98,10 +94,10 @@ Json to_json(const StudyFit& fit) {
   json["warnings"] = fit.warnings;
   json["runs"] = fit.runs;
   json["runs_compared"] = fit.runs_compared;
-  json["params"] = range(fit.params);
-  json["layers"] = range(fit.layers);
-  json["width"] = range(fit.width);
-  json["tokens"] = range(fit.tokens);
+  json["params"] = interval_json(fit.params);
+  json["layers"] = interval_json(fit.layers);
+  json["width"] = interval_json(fit.width);
+  json["tokens"] = interval_json(fit.tokens);
   json["token_rule"] = {{"count", fit.token_rule.count},
                         {"per_parameter", fit.token_rule.per_parameter}};
   json["noise"] = fit.noise;

@@ -7,10 +7,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json range(const Interval& interval) {
-  return Json::array({number_or_null(interval.low), number_or_null(interval.high)});
-}
-
 Json best_depth_json(const BestDepth& best) {
   return {{"params", best.params},
           {"layers", best.layers},
@@ -42,13 +38,13 @@ Json constants_json(const LawConstants& law) {
           {"a_error", law.a_error},
           {"b_error", law.b_error},
           {"correlation", law.correlation},
-          {"a_interval", range(law.a_interval)},
-          {"b_interval", range(law.b_interval)}};
+          {"a_interval", interval_json(law.a_interval)},
+          {"b_interval", interval_json(law.b_interval)}};
 }
 
 Json length_json(const LengthLaw& law) {
   return {{"share", law.share},
-          {"tokens", range(law.tokens)},
+          {"tokens", interval_json(law.tokens)},
           {"runs", law.runs},
           {"a", law.law.a},
           {"b", law.law.b},
@@ -66,6 +62,10 @@ Json list(const Items& items, Convert&& convert) {
 
 }  // namespace
 
+Json interval_json(const Interval& interval) {
+  return Json::array({number_or_null(interval.low), number_or_null(interval.high)});
+}
+
 Json surface_json(const SurfaceFit& fit) {
   Json json;
   json["runs"] = fit.runs;
@@ -80,7 +80,7 @@ Json surface_json(const SurfaceFit& fit) {
     json["transition_reading"]["pairs"] = fit.transition_reading->pairs;
   }
   json["power_exponent"] = fit.slope;
-  json["power_exponent_interval"] = range(fit.slope_interval);
+  json["power_exponent_interval"] = interval_json(fit.slope_interval);
   json["best_depth"] = list(fit.best_depth, best_depth_json);
   json["crossings"] = list(fit.crossings, crossing_json);
   json["noise"] = fit.noise;
@@ -91,7 +91,7 @@ Json surface_json(const SurfaceFit& fit) {
   json["length_move"] = nullptr;
   if (fit.length_move) {
     json["length_move"] = {{"move", fit.length_move->move},
-                           {"interval", range(fit.length_move->interval)}};
+                           {"interval", interval_json(fit.length_move->interval)}};
   }
   json["lengths"] = list(fit.lengths, length_json);
   return json;

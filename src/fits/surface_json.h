@@ -7,6 +7,8 @@
 
 namespace fathom::fits {
 
+/// [low, high]; null for an end that is not known.
+nlohmann::ordered_json interval_json(const Interval& interval);
 nlohmann::ordered_json surface_json(const SurfaceFit& fit);
 
 }  // namespace fathom::fits

@@ -24,8 +24,8 @@ struct RobustChange {
 struct RobustPlan {
   double params = 0;  // the size
   double layers = 0;  // best depth there
-  std::vector<GridShape> shapes;
-  std::vector<RobustChange> changes;
+  std::vector<GridShape> shapes = {};
+  std::vector<RobustChange> changes = {};
   Study study;  // the folder with these runs alone, for an executor
 };
 

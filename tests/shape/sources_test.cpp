@@ -54,7 +54,9 @@ TEST(Catalogue, EveryNameIsItself) {
     const PublishedMatch match = match_published(entry.name);
     EXPECT_EQ(match.entry, &entry) << entry.name << " gave " << match.entry->name;
     EXPECT_TRUE(match.exact) << entry.name;
-    if (!entry.alias.empty()) EXPECT_EQ(match_published(entry.alias).entry, &entry) << entry.alias;
+    if (!entry.alias.empty()) {
+      EXPECT_EQ(match_published(entry.alias).entry, &entry) << entry.alias;
+    }
     ++names;
   }
   EXPECT_EQ(names, 286u);

@@ -59,11 +59,17 @@ ModelSpec make_spec(const Member& member) {
   return spec;
 }
 
+std::unique_ptr<const model::Transformer> build(const model::ModelSpec& spec, std::int64_t batch) {
+  model::BuildOptions options;
+  options.batch = batch;
+  return model::build_transformer(spec, options);
+}
+
 TEST(Counts, ShapesAndModelsHaveEqualParameters) {
   for (const Member& member : kMembers) {
     SCOPED_TRACE(member.name);
     const ModelSpec spec = make_spec(member);
-    const auto model = model::build_transformer(spec, {.batch = 2});
+    const auto model = build(spec, 2);
     const ParameterCount count = count_parameters(shape_of(spec));
     EXPECT_EQ(count.total(), model->parameter_count());
     EXPECT_EQ(count.non_embedding(), model->non_embedding_count());
@@ -74,7 +80,7 @@ TEST(Counts, ShapesAndPlansHaveEqualTrainingFlops) {
   for (const Member& member : kMembers) {
     SCOPED_TRACE(member.name);
     const ModelSpec spec = make_spec(member);
-    const auto model = model::build_transformer(spec, {.batch = 2});
+    const auto model = build(spec, 2);
     const double per_token = count_flops(shape_of(spec)).train_per_token;
     EXPECT_EQ(per_token * static_cast<double>(model->rows()), train::training_flops(model->plan));
   }
@@ -84,7 +90,7 @@ TEST(Counts, AStudyPlansWhatItsModelsAre) {
   const TinyStudy tiny;
   for (const PlannedRun& run : plan_runs(tiny.spec(), TokenFacts{{}, 257})) {
     SCOPED_TRACE(run.label());
-    const auto model = model::build_transformer(run.spec.model, {.batch = run.spec.batch});
+    const auto model = build(run.spec.model, run.spec.batch);
     EXPECT_EQ(run.total_parameters, static_cast<double>(model->parameter_count()));
     EXPECT_EQ(run.parameters, static_cast<double>(model->non_embedding_count()));
     const double steps = run.tokens / static_cast<double>(model->rows());

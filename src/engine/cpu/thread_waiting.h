@@ -2,8 +2,9 @@
 //
 // GCC's libgomp lets a waiting thread spin for milliseconds before it sleeps. With a busy neighbour
 // on the same cores the spinning thread takes time from the one it waits for: measured on two
-// cores, steps of 7 ms took 225 to 420 ms beside a compiler. After 1000 spins (some microseconds)
-// they take 18 to 28 ms there, and on idle cores what they took before.
+// cores, steps of 7 ms took 225 to 420 ms beside a parallel build. With 1000 spins before sleeping
+// they took 18 to 28 ms there, and on quiet cores 6.9 to 8.6 ms, within the noise of that
+// measurement.
 #pragma once
 
 namespace fathom::engine::cpu {

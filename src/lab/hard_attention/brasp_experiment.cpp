@@ -78,7 +78,7 @@ std::vector<Part> plan_brasp(const Setup& setup) {
   return parts;
 }
 
-Conclusion conclude_brasp(const Setup& setup, const std::vector<Json>& results) {
+Conclusion conclude_brasp(const Setup&, const std::vector<Json>& results) {
   Conclusion conclusion;
   ExhibitTable table{"Programs and networks against the definition",
                      {"language", "program depth", "layers", "width", "weights not 0", "words",
@@ -103,7 +103,6 @@ Conclusion conclude_brasp(const Setup& setup, const std::vector<Json>& results) 
       {"program", program_errors}, {"network", network_errors}, {"depth", deeper}};
   conclusion.notes.push_back("the program of the largest k:\n" +
                              results.back().at("program").get<std::string>());
-  (void)setup;
   return conclusion;
 }
 
