@@ -3,8 +3,11 @@
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/given_options.h"
 #include "cli/open_page.h"
+#include "cli/parse.h"
 #include "cli/plan_report.h"
+#include "cli/plan_words.h"
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -101,12 +104,15 @@ PlanRequest make_request(const Options& options) {
   return request;
 }
 
+std::string extra_options(Options given);
+
 void write_map_page(Session& session, const Options& options) {
   if (!options.emit.empty()) throw ConfigError("give --html or --emit, not both");
   if (!options.output.empty())
     throw ConfigError("--html names the page itself; leave out --output");
-  const report::MapRequest request{make_request(options),
-                                   {options.overlays.begin(), options.overlays.end()}};
+  const report::MapRequest request{.plan = make_request(options),
+                                   .overlays = {options.overlays.begin(), options.overlays.end()},
+                                   .options = extra_options(options)};
   report::write_map(options.html, report::make_map_document(request));
   print_page(session, "plan_map", options.html, options.json);
   if (options.open) open_page(session, options.html);
@@ -254,7 +260,43 @@ void add_training_options(Command& command, Options& o) {
   command.add_flag("--recompute", o.recompute, "Keep only each layer's input")->group(group);
 }
 
+/// Everything that makes a request.
+void add_request_options(CommandTree& tree, Command& command, Options& options) {
+  add_budget_options(command, options);
+  add_law_options(tree, command, options);
+  add_shape_options(tree, command, options);
+  add_training_options(command, options);
+}
+
+/// The plan command with the options of a request alone.
+struct RequestCommand {
+  Options options;
+  CommandTree tree;
+  Command& command = tree.add(tree.root(), "plan", {}, nullptr);
+
+  explicit RequestCommand(Options given = {}) : options(std::move(given)) {
+    add_request_options(tree, command, options);
+  }
+};
+
+/// The options beside size, tokens and hardware, which the map's page has controls for.
+std::string extra_options(Options given) {
+  const RequestCommand command(std::move(given)), fresh;
+  return given_options(command.command, fresh.command,
+                       {"SIZE", "--flops", "--tokens", "--tokens-per-parameter", "--hardware"});
+}
+
 }  // namespace
+
+serve::PlanWords parse_plan_words(const std::vector<std::string>& words) {
+  RequestCommand command;
+  std::vector<std::string> line{"plan"};
+  line.insert(line.end(), words.begin(), words.end());
+  if (parse(command.tree.root(), line).wish != Wish::run) {
+    throw ConfigError("a size and options of 'fathom plan' are wanted");
+  }
+  return {make_request(command.options), extra_options(command.options)};
+}
 
 void add_plan_command(CommandTree& tree) {
   auto options = std::make_shared<Options>();
@@ -278,10 +320,7 @@ void add_plan_command(CommandTree& tree) {
         {"plan 7B --html map.html --open", "the map of shapes, a page with sliders"},
         {"plan 1T --law levine2020 --json", "everything, for a script"}}},
       [options](Session& session) { run(session, *options); });
-  add_budget_options(command, *options);
-  add_law_options(tree, command, *options);
-  add_shape_options(tree, command, *options);
-  add_training_options(command, *options);
+  add_request_options(tree, command, *options);
   tree.restrict(command
                     .add_option("--emit", options->emit,
                                 "Print a config instead of the report; fathom: a run spec with a "
@@ -293,7 +332,7 @@ void add_plan_command(CommandTree& tree) {
       ->type_name("FILE");
   command
       .add_option("--overlay", options->overlays,
-                  "A study's folder or law file to lay over the map; may be repeated")
+                  "A study's folder, a law file or POINTS.csv to lay over the map; may be repeated")
       ->type_name("PATH");
   command.add_flag("--open", options->open, "Open the map in the browser");
   command.add_flag("--long", options->long_view, "All laws, a picture and published neighbours");

@@ -108,21 +108,17 @@ MapStops make_stops(const PlanRequest& request, double parameters) {
   return stops;
 }
 
-Json budget_table(const PlanRequest& request, const MapStops& stops, bool by_flops,
-                  const std::vector<laws::LawPointer>& overlays,
-                  const std::vector<Hardware>& hardware) {
-  const std::vector<double>& budgets = by_flops ? stops.flops : stops.parameters;
-  const std::size_t columns = budgets.size();
-  std::vector<Json> plans(columns * stops.tokens_per_parameter.size());
+Json plan_row(const TableRequest& request, bool by_flops, double tokens_per_parameter) {
+  const std::vector<double>& budgets = by_flops ? request.stops.flops : request.stops.parameters;
+  std::vector<Json> plans(budgets.size());
   const auto fill = [&](std::size_t index) {
-    PlanRequest own = request;
+    PlanRequest own = request.plan;
     own.tokens.reset();
-    own.tokens_per_parameter = stops.tokens_per_parameter[index / columns];
-    const double budget = budgets[index % columns];
-    own.parameters = by_flops ? std::nullopt : std::optional(budget);
-    own.flops = by_flops ? std::optional(budget) : std::nullopt;
+    own.tokens_per_parameter = tokens_per_parameter;
+    own.parameters = by_flops ? std::nullopt : std::optional(budgets[index]);
+    own.flops = by_flops ? std::optional(budgets[index]) : std::nullopt;
     try {
-      plans[index] = plan_json(planner::make_plan(own), overlays, hardware);
+      plans[index] = plan_json(planner::make_plan(own), request.overlays, request.hardware);
     } catch (const ConfigError&) {
       // No shape of this budget keeps the constraints: the page says so.
     }
@@ -136,12 +132,15 @@ Json budget_table(const PlanRequest& request, const MapStops& stops, bool by_flo
       });
     }
   }
+  return plans;
+}
+
+Json budget_table(const TableRequest& request, bool by_flops, std::optional<double> only) {
   Json rows = Json::array();
-  for (std::size_t row = 0; row < stops.tokens_per_parameter.size(); ++row) {
-    const auto begin = plans.begin() + static_cast<std::ptrdiff_t>(row * columns);
-    rows.push_back(Json(std::vector<Json>(begin, begin + static_cast<std::ptrdiff_t>(columns))));
+  for (const double tokens : request.stops.tokens_per_parameter) {
+    rows.push_back(only && tokens != *only ? Json(nullptr) : plan_row(request, by_flops, tokens));
   }
-  return {{"stops", budgets}, {"plans", rows}};
+  return {{"stops", by_flops ? request.stops.flops : request.stops.parameters}, {"plans", rows}};
 }
 
 }  // namespace fathom::report

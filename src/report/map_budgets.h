@@ -24,10 +24,21 @@ double tokens_per_parameter_of(const planner::PlanRequest& request, double param
 /// Round numbers, and the request's own.
 MapStops make_stops(const planner::PlanRequest& request, double parameters);
 
-/// {"stops": [...], "plans": one list per count of tokens, null where nothing fits}; `by_flops`
-/// chooses the budgets. `overlays` are laws beside those of the plan.
-nlohmann::ordered_json budget_table(const planner::PlanRequest& request, const MapStops& stops,
-                                    bool by_flops, const std::vector<laws::LawPointer>& overlays,
-                                    const std::vector<Hardware>& hardware);
+struct TableRequest {
+  const planner::PlanRequest& plan;
+  const MapStops& stops;
+  const std::vector<Hardware>& hardware;
+  std::vector<laws::LawPointer> overlays = {};  // laws beside those of the plan
+};
+
+/// The plans of every budget at one count of tokens, null where nothing fits; `by_flops` chooses
+/// the budgets.
+nlohmann::ordered_json plan_row(const TableRequest& request, bool by_flops,
+                                double tokens_per_parameter);
+
+/// {"stops": [...], "plans": one row per count of tokens}; rows of other counts than `only` are
+/// null where it is given.
+nlohmann::ordered_json budget_table(const TableRequest& request, bool by_flops,
+                                    std::optional<double> only = {});
 
 }  // namespace fathom::report

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/counts.h"
+#include "core/csv.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/json_text.h"
 #include "core/units.h"
 #include "fits/study_law.h"
@@ -46,14 +50,48 @@ Json law_json(const laws::LawInfo& info, double vote) {
 }
 
 /// A study's runs as dots.
-Json overlay_points(const fs::path& directory) {
+Json run_points(const fs::path& directory) {
   Json points = Json::array();
   for (const study::RunRow& row : study::collect_rows(directory)) {
-    const Json run = study::row_json(row);
-    if (!run.value("loss", Json()).is_number() || !run.value("width", Json()).is_number()) continue;
-    points.push_back(
-        {{"layers", run["layers"]}, {"width", run["width"]}, {"loss", map_number(run["loss"])}});
+    if (!std::isfinite(row.final_loss) || row.layers < 1 || row.width < 1) continue;
+    const Json loss{"loss", fmt::format("{:.4f}", row.final_loss)};
+    const Json tokens{"tokens", format_count(as_double(row.tokens))};
+    points.push_back({{"name", ""},
+                      {"layers", row.layers},
+                      {"width", row.width},
+                      {"facts", Json::array({loss, tokens})}});
   }
+  if (points.empty()) {
+    throw DataError(
+        fmt::format("{}: no finished run to lay over the map; see 'fathom study list {}'",
+                    directory.string(), directory.string()));
+  }
+  return points;
+}
+
+/// Shapes from a table: columns layers and width, a name, and whatever else their cards should
+/// tell.
+Json table_points(const fs::path& path) {
+  const CsvTable table(read_text_file(path), path.string());
+  const auto count = [&](std::size_t row, const char* column) {
+    const double value = table.number(row, column);
+    if (value >= 1 && value == std::floor(value)) return std::llround(value);
+    throw DataError(fmt::format("{}: line {}: {} must be a whole number from 1 on", path.string(),
+                                row + 2, column));
+  };
+  Json points = Json::array();
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    Json facts = Json::array();
+    for (const std::string& column : table.columns()) {
+      if (column == "layers" || column == "width" || column == "name") continue;
+      if (!table.cell(row, column).empty()) facts.push_back({column, table.cell(row, column)});
+    }
+    points.push_back({{"name", table.has_column("name") ? table.cell(row, "name") : ""},
+                      {"layers", count(row, "layers")},
+                      {"width", count(row, "width")},
+                      {"facts", facts}});
+  }
+  if (points.empty()) throw DataError(path.string() + ": the table has no rows");
   return points;
 }
 
@@ -66,18 +104,14 @@ Overlays read_overlays(const std::vector<fs::path>& paths) {
   Overlays overlays;
   for (const fs::path& path : paths) {
     const bool folder = fs::is_directory(path);
-    if (!folder || fs::exists(path / fits::kLawFile)) {
+    const bool table = path.extension() == ".csv";
+    if (folder ? fs::exists(path / fits::kLawFile) : !table) {
       overlays.laws.push_back(fits::load_study_law(path));
     }
-    if (!folder) continue;
-    Json points = overlay_points(path);
-    if (points.empty()) {
-      throw DataError(
-          fmt::format("{}: no finished run to lay over the map; see 'fathom study list {}'",
-                      path.string(), path.string()));
-    }
-    const fs::path name = fs::weakly_canonical(path).filename();
-    overlays.points.push_back({{"name", name.string()}, {"points", std::move(points)}});
+    if (!folder && !table) continue;
+    const fs::path name = folder ? fs::weakly_canonical(path).filename() : path.stem();
+    overlays.points.push_back(
+        {{"name", name.string()}, {"points", folder ? run_points(path) : table_points(path)}});
   }
   return overlays;
 }
@@ -113,6 +147,9 @@ Json make_map_document(const MapRequest& map) {
   for (const planner::LawRow& row : plan.laws) laws.push_back(law_json(row.info, row.vote));
   for (const laws::LawPointer& law : overlays.laws) laws.push_back(law_json(law->info(), 0));
   const bool embeddings = plan.budget.counts_embeddings();
+  const TableRequest table{request, stops, hardware, overlays.laws};
+  std::optional<double> only;
+  if (map.first_row_only) only = tokens_per_parameter_of(request, plan.budget.parameters());
   return {{"schema", kMapSchema},
           {"title", title_of(request)},
           {"created", now_text()},
@@ -125,15 +162,24 @@ Json make_map_document(const MapRequest& map) {
           {"tolerance", request.tolerance},
           {"step_tokens", request.step_tokens},
           {"context", plan.recommendation.shape.context},
+          {"options", map.options},
           {"start", start_json(request, plan, stops)},
           {"hardware", hardware_json(hardware)},
           {"laws", laws},
           {"tokens_per_parameter", stops.tokens_per_parameter},
-          {"by_parameters", budget_table(request, stops, false, overlays.laws, hardware)},
-          {"by_flops", budget_table(request, stops, true, overlays.laws, hardware)},
+          {"by_parameters", budget_table(table, false, only)},
+          {"by_flops", budget_table(table, true, only)},
           {"models", published_models(hardware, request.step_tokens)},
           {"field", time_field(plan.request, hardware)},
           {"overlays", overlays.points}};
+}
+
+Json make_map_row(const MapRequest& map, bool by_flops, double tokens_per_parameter) {
+  const Plan plan = planner::make_plan(map.plan);
+  const MapStops stops = make_stops(map.plan, plan.budget.parameters());
+  const std::vector<Hardware> hardware = profiles(map.plan);
+  return plan_row({map.plan, stops, hardware, read_overlays(map.overlays).laws}, by_flops,
+                  tokens_per_parameter);
 }
 
 }  // namespace fathom::report

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,11 +22,21 @@ inline constexpr int kMapDigits = 6;
 
 struct MapRequest {
   planner::PlanRequest plan;
-  /// Studies to lay over the map: folders of 'fathom study', or their law files.
-  std::vector<std::filesystem::path> overlays;
+  /// To lay over the map: folders of 'fathom study' or their law files, and points from anywhere
+  /// (CSV with columns layers and width; a column name, and others for a point's card).
+  std::vector<std::filesystem::path> overlays = {};
+  /// Beside size, tokens and hardware, as one would type them; the page shows its command with
+  /// them.
+  std::string options = {};
+  /// Plans at the request's own tokens alone; other rows are null (make_map_row).
+  bool first_row_only = false;
 };
 
 /// ConfigError when the request itself has no plan; stops of the sliders without one stay empty.
 nlohmann::ordered_json make_map_document(const MapRequest& request);
+
+/// One row of by_parameters or by_flops: the plans at `tokens_per_parameter` for every budget.
+nlohmann::ordered_json make_map_row(const MapRequest& request, bool by_flops,
+                                    double tokens_per_parameter);
 
 }  // namespace fathom::report

@@ -1,6 +1,7 @@
 #include "report/map_plane.h"
 
 #include "core/counts.h"
+#include "core/error.h"
 #include "core/json_text.h"
 #include "planner/shape_report.h"
 #include "report/map_budgets.h"
@@ -27,6 +28,7 @@ Json model_json(const CatalogueEntry& entry, const std::vector<Hardware>& hardwa
   Json json{
       {"name", entry.name},
       {"organisation", entry.organisation},
+      {"year", entry.year > 0 ? Json(entry.year) : Json(nullptr)},
       {"sweep", entry.sweep_member()},
       {"layers", entry.shape.layers},
       {"width", entry.shape.width},
@@ -45,6 +47,16 @@ Json model_json(const CatalogueEntry& entry, const std::vector<Hardware>& hardwa
     json["decode_seconds"].push_back(map_number(decode_seconds(entry.shape, device)));
   }
   return json;
+}
+
+/// Narrow tiles may have fewer heads than a group asks for; there every head has its own keys.
+Shape complete_tile(ShapeRequest request) {
+  try {
+    return complete(request);
+  } catch (const ConfigError&) {
+    request.kv_group = 1;
+    return complete(request);
+  }
 }
 
 }  // namespace
@@ -72,7 +84,7 @@ Json time_field(const planner::PlanRequest& request, const std::vector<Hardware>
         own.layers = layers;
         own.width = width;
         own.kv_heads = 0;
-        const Shape shape = complete(own);
+        const Shape shape = complete_tile(own);
         train.push_back(map_number(train_seconds_per_token(shape, device, request.step_tokens)));
         decode.push_back(map_number(decode_seconds(shape, device)));
       }

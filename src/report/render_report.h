@@ -19,6 +19,14 @@ std::string render_report(const nlohmann::ordered_json& document);
 std::string render_lab(const nlohmann::ordered_json& document);
 std::string render_map(const nlohmann::ordered_json& document);
 
+/// The same pages for 'fathom serve': they may ask their own server and nobody else. `news`: the
+/// address that they ask for what is new; "" for none.
+std::string render_served_report(const nlohmann::ordered_json& document, const std::string& news);
+std::string render_served_lab(const nlohmann::ordered_json& document);
+std::string render_served_map(const nlohmann::ordered_json& document, const std::string& news);
+/// The overview (web/schema/serve.schema.json).
+std::string render_overview(const nlohmann::ordered_json& document, const std::string& news);
+
 /// Renders and writes; readers of `path` see the old file or the whole new one.
 void write_report(const std::filesystem::path& path, const nlohmann::ordered_json& document);
 void write_lab(const std::filesystem::path& path, const nlohmann::ordered_json& document);

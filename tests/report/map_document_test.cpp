@@ -8,9 +8,11 @@
 #include "report/map_budgets.h"
 #include "report/map_plane.h"
 #include "report/render_report.h"
+#include "report/report_document.h"
 #include "report/schema_check.h"
 #include "scratch_folder.h"
 #include "shape/find_shape.h"
+#include "study/planted_study.h"
 
 namespace fathom::report {
 namespace {
@@ -28,10 +30,11 @@ PlanRequest request_for(double parameters) {
 const std::vector<Hardware> kOneDevice{find_hardware("h200")};
 
 TEST(MapDocument, FollowsTheSchemaAndFitsOneMegabyte) {
-  const auto made = make_map_document({request_for(7e9), {}});
+  const auto made = make_map_document({.plan = request_for(7e9), .options = "--vocab 1000"});
   const json document = json::parse(made.dump());
   EXPECT_EQ(SchemaFile("map.schema.json").complaints(document), std::vector<std::string>{});
   EXPECT_LT(render_map(made).size(), 1'000'000u);
+  EXPECT_EQ(document["options"], "--vocab 1000");
   const json& start = document["start"];
   EXPECT_EQ(document["by_parameters"]["stops"][start["budget"].get<std::size_t>()], 7e9);
   EXPECT_EQ(document["tokens_per_parameter"][start["tokens"].get<std::size_t>()], 20);
@@ -60,7 +63,7 @@ TEST(BudgetTable, IsThePlannersOwnAnswer) {
   const MapStops stops{{1e9}, {1e21}, {20, 100}};
   const PlanRequest request = request_for(1e9);
   for (const bool by_flops : {false, true}) {
-    const auto table = budget_table(request, stops, by_flops, {}, kOneDevice);
+    const auto table = budget_table({request, stops, kOneDevice}, by_flops);
     for (std::size_t row = 0; row < 2; ++row) {
       PlanRequest own = request;
       if (by_flops) {
@@ -84,7 +87,8 @@ TEST(BudgetTable, LeavesImpossibleStopsEmpty) {
   PlanRequest request = request_for(1e12);
   request.rules.max_layers = 2;
   request.rules.width_multiple = 4096;
-  const auto table = budget_table(request, {{1e7}, {}, {20}}, false, {}, kOneDevice);
+  const MapStops stops{{1e7}, {}, {20}};
+  const auto table = budget_table({request, stops, kOneDevice}, false);
   EXPECT_TRUE(table["plans"][0][0].is_null());
 }
 
@@ -96,15 +100,69 @@ TEST(PublishedModels, AreTheDenseDecodersWithTheirExactCounts) {
   for (const auto& model : models) {
     if (model["name"] != "GPT-2 small") continue;
     EXPECT_EQ(model["total"], 124'439'808);
+    EXPECT_EQ(model["year"], 2019);
     return;
   }
   FAIL() << "GPT-2 small is not on the map";
 }
 
+TEST(TimeField, HasNarrowTilesWhateverTheGroup) {
+  PlanRequest request = request_for(1e9);
+  request.base.kv_group = 4;
+  const auto field = time_field(request, kOneDevice);
+  EXPECT_EQ(field["train_seconds_per_token"][0].size(),
+            field["layers"].size() * field["width"].size());
+}
+
+TEST(BudgetTable, MayHoldOneRowAlone) {
+  const PlanRequest request = request_for(1e9);
+  const MapStops stops{{1e9, 2e9}, {}, {20, 100}};
+  const TableRequest table{request, stops, kOneDevice};
+  const auto plans = budget_table(table, false, 100.0)["plans"];
+  EXPECT_TRUE(plans[0].is_null());
+  EXPECT_EQ(plans[1], plan_row(table, false, 100));
+  EXPECT_EQ(plans[1], budget_table(table, false)["plans"][1]);
+}
+
+json overlays_of(const std::vector<std::filesystem::path>& paths) {
+  return make_map_document(
+      {.plan = request_for(1e9), .overlays = paths, .first_row_only = true})["overlays"];
+}
+
 TEST(MapOverlay, AFolderWithoutRunsIsRefused) {
   const ScratchFolder folder;
-  EXPECT_THROW(make_map_document({request_for(1e9), {folder.path()}}), Error);
-  EXPECT_THROW(make_map_document({request_for(1e9), {folder / "gone"}}), Error);
+  EXPECT_THROW(overlays_of({folder.path()}), Error);
+  EXPECT_THROW(overlays_of({folder / "gone"}), Error);
+}
+
+TEST(MapOverlay, HoldsTheRunsAndTheLawOfAStudy) {
+  const study::PlantedStudy planted;
+  make_report_document(planted.folder.path());  // leaves the law beside the runs
+  const json document = make_map_document(
+      {.plan = request_for(1e9), .overlays = {planted.folder.path()}, .first_row_only = true});
+  EXPECT_EQ(SchemaFile("map.schema.json").complaints(document), std::vector<std::string>{});
+  ASSERT_EQ(document["overlays"].size(), 1u);
+  EXPECT_EQ(document["overlays"][0]["name"], "study");
+  const json& points = document["overlays"][0]["points"];
+  ASSERT_EQ(points.size(), study::planted_records().size());
+  EXPECT_EQ(points[0]["layers"], 2);
+  EXPECT_EQ(points[0]["facts"][1], json({"tokens", "20.0M"}));
+  const auto published = make_map_document({.plan = request_for(1e9), .first_row_only = true});
+  EXPECT_EQ(document["laws"].size(), published["laws"].size() + 1);
+}
+
+TEST(MapOverlay, HoldsPointsOfATable) {
+  const ScratchFolder folder;
+  const auto table = folder.write(
+      "probes.csv", "name,layers,width,effective depth\nGPT-2 small,12,768,7.5\nmine,6,512,\n");
+  const json overlays = overlays_of({table});
+  ASSERT_EQ(overlays.size(), 1u);
+  EXPECT_EQ(overlays[0]["name"], "probes");
+  EXPECT_EQ(overlays[0]["points"][0]["facts"], json::parse(R"([["effective depth", "7.5"]])"));
+  EXPECT_TRUE(overlays[0]["points"][1]["facts"].empty());
+  EXPECT_THROW(overlays_of({folder.write("a.csv", "layers,width\n0,5\n")}), DataError);
+  EXPECT_THROW(overlays_of({folder.write("b.csv", "layers\n4\n")}), DataError);
+  EXPECT_THROW(overlays_of({folder.write("c.csv", "layers,width\n")}), DataError);
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 // against what the program prints for the same budget.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import Ajv from 'ajv';
-import { document_of, open, overflow, show } from './browser.mjs';
+import { document_of, open, overflow, show, write_study } from './browser.mjs';
 
 const schema = JSON.parse(
   readFileSync(new URL('../schema/map.schema.json', import.meta.url), 'utf8'),
@@ -14,9 +14,12 @@ const schema = JSON.parse(
 const validate = new Ajv({ allErrors: true, strict: false }).compile(schema);
 const run = promisify(execFile);
 
-const kPlans = 150;
+const kPlans = 140;
+const kOptionPlans = 10;
 const kModels = 25;
 const kTiles = 25;
+
+const reports_folder = (maps) => dirname(maps.file);
 
 /// A small generator with a fixed seed: the same random points in every run.
 function random_from(seed) {
@@ -37,6 +40,7 @@ class Maps {
   constructor(reports) {
     this.program = reports.program;
     this.file = join(reports.folder, 'map.html');
+    this.quiet = reports.document('quiet');
   }
 
   get page() {
@@ -145,6 +149,28 @@ function number_tests(test, { browser, maps }) {
     await page.close();
   });
 
+  test('the command on the map carries the options that the map was made with', async () => {
+    const file = join(reports_folder(maps()), 'options.html');
+    const options = ['--vocab', '32000', '--kv-group', '4', '--total', '--style', 'gpt2'];
+    execFileSync(maps().program, ['plan', '1.3B', ...options, '--html', file], { stdio: 'ignore' });
+    const page = await open(browser(), file);
+    const map = document_of(file);
+    const random = random_from(56);
+    for (let i = 0; i < kOptionPlans; ++i) {
+      const point = {
+        count: 'parameters',
+        budget: random(map.by_parameters.stops.length),
+        tokens: random(map.tokens_per_parameter.length),
+        device: random(map.hardware.length),
+      };
+      const shown = await shown_at(page, point);
+      assert.ok(shown.command.includes(' --total --style gpt2 --vocab 32000 --kv-group 4 '));
+      const plan = await maps().json(...shown.command.split(' ').slice(1));
+      compare_plan(shown, plan, shown.command);
+    }
+    await page.close();
+  });
+
   test(`dots and tiles say what 'fathom shape' says`, async () => {
     const map = document_of(maps().page);
     const random = random_from(34);
@@ -223,6 +249,7 @@ function page_tests(test, { browser, maps }) {
     assert.match(await page.locator('#map .tip').innerText(), /The pick/);
     await page.keyboard.press('ArrowRight');
     assert.match(await page.locator('#map .tip').innerText(), new RegExp(map.models[0].name));
+    assert.match(await page.locator('#map .tip').innerText(), /, 20\d\d/);
     await page.close();
   });
 
@@ -235,6 +262,25 @@ function page_tests(test, { browser, maps }) {
     await page.locator('#map circle[data-name="PaLM-540B"]').scrollIntoViewIfNeeded();
     await page.locator('#map circle[data-name="PaLM-540B"]').tap({ force: true });
     assert.match(await page.locator('#map .tip').innerText(), /PaLM-540B/);
+    await page.close();
+  });
+
+  test('the map: studies and points of one\u2019s own lie over it', async () => {
+    const folder = join(reports_folder(maps()), 'over');
+    write_study(folder, maps().quiet);
+    const points = join(reports_folder(maps()), 'probes.csv');
+    writeFileSync(points, 'name,layers,width,effective depth\nmine,9,777,4.5\n');
+    const file = join(reports_folder(maps()), 'overlay.html');
+    const overlays = ['--overlay', folder, '--overlay', points];
+    execFileSync(maps().program, ['plan', '10M', ...overlays, '--html', file], { stdio: 'ignore' });
+    assert.equal(validate(document_of(file)), true, JSON.stringify(validate.errors));
+    const page = await open(browser(), file);
+    await show(page, 'map');
+    const finished = maps().quiet.runs.filter((run) => run.status === 'finished').length;
+    assert.equal(await page.locator('#map circle.overlay').count(), finished + 1);
+    await page.locator('#map circle.overlay').last().hover({ force: true });
+    assert.match(await page.locator('#map .tip').innerText(), /mine: 9 × 777\s+effective depth\s+4.5/);
+    assert.deepEqual(page.errors, []);
     await page.close();
   });
 

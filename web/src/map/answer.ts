@@ -20,14 +20,15 @@ const kUnits: [number, string][] = [
   [1e3, 'K'],
 ];
 
-/// The command that prints these very numbers, for a map made with the default options.
-export function command(state: MapState): string {
+/// The words behind 'fathom plan' that ask for these very numbers.
+export function typed_words(state: MapState): string {
   const { map } = state;
   const stop = state.table.stops[state.budget]!;
   const size = state.count === 'flops' ? `--flops ${stop}` : typed(stop);
   const ratio = map.tokens_per_parameter[state.tokens]!;
   const tokens = ratio === 20 ? '' : ` --tokens-per-parameter ${ratio}`;
-  return `fathom plan ${size}${tokens} --hardware ${map.hardware[state.device]!.name}`;
+  const options = map.options ? ` ${map.options}` : '';
+  return `${size}${tokens}${options} --hardware ${map.hardware[state.device]!.name}`;
 }
 
 const take = (plan: StopPlan): string => {
@@ -86,7 +87,7 @@ export function answer(state: MapState): HTMLElement {
     const plan = state.plan;
     const sentences = plan
       ? [take(plan), as_good(state.map, plan)]
-      : ['No shape of this budget keeps the constraints.'];
+      : [state.waiting ? 'Planning …' : 'No shape of this budget keeps the constraints.'];
     text.replaceChildren(
       ...sentences.map((sentence, i) => h('p', { class: i === 0 ? 'lead' : null }, sentence)),
     );
@@ -102,7 +103,7 @@ export function costs(state: MapState): HTMLElement {
   const typed_command = h('code', {});
   const refresh = () => {
     const plan = state.plan;
-    typed_command.textContent = command(state);
+    typed_command.textContent = `fathom plan ${typed_words(state)}`;
     numbers.replaceChildren(
       ...(plan ? facts(state, plan) : []).map(([key, value, name, note]) =>
         h(

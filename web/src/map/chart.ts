@@ -51,17 +51,18 @@ function make_content(state: MapState): Content {
         points.map((point) => ({
           x: point.width,
           y: point.layers,
-          colour: 'var(--law-4)',
-          title: `${name}: ${point.layers} × ${whole(point.width)}`,
-          lines: [['loss', fixed(point.loss, 4)]] as [string, string][],
+          colour: 'var(--overlay)',
+          title: `${point.name || name}: ${point.layers} × ${whole(point.width)}`,
+          lines: point.facts as [string, string][],
         })),
       ),
       ...state.map.models.map((model) => model_target(state, model)),
     ],
     table: {
-      header: ['model', 'layers', 'width', 'total', 'non_embedding', 'laws_layers', 'loss_penalty'],
+      header: ['model', 'year', 'layers', 'width', 'total', 'non_embedding', 'laws_layers', 'loss_penalty'],
       rows: state.map.models.map((m) => [
         m.name,
+        m.year,
         m.layers,
         m.width,
         m.total,
@@ -112,7 +113,7 @@ function model_target(state: MapState, model: Model): Target {
     x: model.width,
     y: model.layers,
     colour: 'var(--ink)',
-    title: `${model.name} · ${model.organisation}`,
+    title: `${model.name} · ${model.organisation}${model.year ? `, ${model.year}` : ''}`,
     lines,
   };
 }
@@ -214,14 +215,17 @@ function draw_laws(view: View, state: MapState): void {
   draw_curve(view, state, (plan) => plan.optimum, mark, 'var(--accent)', 1.6);
 }
 
-const circle = (view: View, x: number, y: number, r: number, style: string, name = '') =>
+const circle = (view: View, x: number, y: number, r: number, style: string, name = '', kind = '') =>
   s('circle', {
+    class: kind || null,
     cx: view.x(x).toFixed(1),
     cy: view.y(y).toFixed(1),
     r,
     style,
     'data-name': name || null,
   });
+
+const kOverlayStyle = 'fill:var(--overlay);stroke:var(--paper)';
 
 function draw_models(view: View, state: MapState): void {
   const near = new Set(state.neighbours(12));
@@ -241,7 +245,9 @@ function draw_models(view: View, state: MapState): void {
   }
   for (const { points } of state.map.overlays) {
     for (const point of points)
-      g.append(circle(view, point.width, point.layers, 3, 'fill:var(--law-4);stroke:var(--paper)'));
+      g.append(
+        circle(view, point.width, point.layers, 3.5, kOverlayStyle, point.name, 'overlay'),
+      );
   }
   view.inside.append(g);
 }
@@ -285,7 +291,8 @@ function draw_names(view: View, state: MapState, room: LabelRoom): void {
   for (const models of [...spots.values()].slice(0, view.narrow ? 3 : 8)) {
     const [first] = models as [Model];
     const more = models.length > 1 ? ` and ${models.length - 1} more` : '';
-    const text = view.narrow ? first.name : `${first.name}${more}`;
+    const year = first.year ? ` ’${String(first.year).slice(2)}` : '';
+    const text = view.narrow ? first.name : `${first.name}${year}${more}`;
     const x = view.x(first.width) + 9;
     const y = view.y(first.layers) + 4;
     if (x + text.length * 7 > view.area.right + 20 || !room.take(x, y, text)) continue;

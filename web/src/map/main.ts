@@ -1,10 +1,11 @@
 // The map of shapes: where a budget may be spent, what the laws say, and what people built. The
 // document comes from one program, is checked against the schema by its tests, and is read as it is.
-import type { MapDocument } from '../generated/map_schema';
+import type { MapDocument, PlanRow } from '../generated/map_schema';
 import { h } from '../dom';
 import { top_bar } from '../page/header';
+import { fetch_json, news_address } from '../live/news';
 import { section } from '../page/section';
-import { answer, costs, more_on_start } from './answer';
+import { answer, costs, more_on_start, typed_words } from './answer';
 import { shape_map } from './chart';
 import { controls } from './controls';
 import { law_legend } from './legend';
@@ -28,8 +29,30 @@ function method(map: MapDocument): HTMLElement {
   return h('ul', { class: 'method' }, ...sentences.map((sentence) => h('li', {}, sentence)));
 }
 
+/// On a served page the words behind 'fathom plan' may be changed; the planner answers with another
+/// map.
+function planner(state: MapState): HTMLElement {
+  const words = h('input', {
+    name: 'plan',
+    value: typed_words(state),
+    'aria-label': 'Size and options of fathom plan',
+    spellcheck: 'false',
+  });
+  return h(
+    'form',
+    { class: 'planner', action: '/map', method: 'get' },
+    h('code', {}, 'fathom plan'),
+    words,
+    h('button', { type: 'submit' }, 'Plan'),
+  );
+}
+
+const ask_rows = (address: string) => (count: string, ratio: number) =>
+  fetch_json<PlanRow>(`${address}&count=${count}&ratio=${ratio}`);
+
 function build(map: MapDocument): void {
-  const state = new MapState(map);
+  const address = news_address();
+  const state = new MapState(map, address ? ask_rows(address) : null);
   const plot = shape_map(state);
   addEventListener('beforeprint', () => plot.print());
   addEventListener('afterprint', () => plot.update());
@@ -49,6 +72,7 @@ function build(map: MapDocument): void {
         h('h1', {}, 'The map of shapes'),
         h('p', { class: 'question' }, 'How deep and how wide should a transformer be?'),
         answer(state),
+        address ? planner(state) : null,
       ),
       controls(state),
       law_legend(state),
@@ -66,7 +90,9 @@ function build(map: MapDocument): void {
     h(
       'footer',
       {},
-      'Written by Fathom. Everything on this page, data included, is in this one file.',
+      address
+        ? h('a', { href: '/' }, 'All that is served here')
+        : 'Written by Fathom. Everything on this page, data included, is in this one file.',
     ),
   );
 }

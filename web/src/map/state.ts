@@ -1,6 +1,6 @@
 // Where the reader has put the sliders and switches, and what the tables say there. The sliders
 // stop only where the planner was asked, so every number is the planner's own.
-import type { BudgetTable, MapDocument, Model, StopPlan } from '../generated/map_schema';
+import type { BudgetTable, MapDocument, Model, PlanRow, StopPlan } from '../generated/map_schema';
 
 export type Count = 'parameters' | 'flops';
 export type Colouring = 'none' | 'train' | 'decode';
@@ -13,8 +13,13 @@ export class MapState {
   private readonly budget_: Record<Count, number>;
   private readonly hidden_: Set<number>;
   private readonly listeners_: (() => void)[] = [];
+  private readonly asked_ = new Set<string>();
 
-  constructor(readonly map: MapDocument) {
+  /// `ask` fetches a row that the document lacks (fathom serve).
+  constructor(
+    readonly map: MapDocument,
+    private readonly ask: ((count: Count, ratio: number) => Promise<PlanRow>) | null = null,
+  ) {
     const { start } = map;
     this.count = start.count;
     this.tokens = start.tokens;
@@ -45,12 +50,17 @@ export class MapState {
 
   /// Null where no shape of this budget keeps the constraints.
   get plan(): StopPlan | null {
-    return this.table.plans[this.tokens]![this.budget] ?? null;
+    return this.table.plans[this.tokens]?.[this.budget] ?? null;
+  }
+
+  /// The plan of this stop has been asked for and has not come yet.
+  get waiting(): boolean {
+    return this.table.plans[this.tokens] === null;
   }
 
   /// The plans of all sizes at this many tokens per parameter.
   get sizes(): StopPlan[] {
-    return this.map.by_parameters.plans[this.tokens]!.filter((plan) => plan !== null);
+    return (this.map.by_parameters.plans[this.tokens] ?? []).filter((plan) => plan !== null);
   }
 
   get at_start(): boolean {
@@ -98,7 +108,23 @@ export class MapState {
   }
 
   notify(): void {
+    for (const count of ['parameters', 'flops'] as Count[]) this.fetch_row(count);
     for (const listener of this.listeners_) listener();
+  }
+
+  private fetch_row(count: Count): void {
+    const table = count === 'flops' ? this.map.by_flops : this.map.by_parameters;
+    const tokens = this.tokens;
+    const key = `${count} ${tokens}`;
+    if (!this.ask || table.plans[tokens] !== null || this.asked_.has(key)) return;
+    this.asked_.add(key);
+    this.ask(count, this.map.tokens_per_parameter[tokens]!).then(
+      (row) => {
+        table.plans[tokens] = row;
+        this.notify();
+      },
+      () => this.asked_.delete(key), // asked again at the next move
+    );
   }
 
   /// Moves the slider of `count` to the stop nearest the present plan.

@@ -47,6 +47,7 @@ export function live_tables(state: MapState): HTMLElement {
       .neighbours(9)
       .map((model) => [
         model.name,
+        String(model.year ?? '–'),
         `${model.layers} × ${whole(model.width)}`,
         si(model.total),
         model.laws_layers.toFixed(0),
@@ -55,7 +56,7 @@ export function live_tables(state: MapState): HTMLElement {
     place.replaceChildren(
       table('Best depth at this budget', ['Law', 'Layers', 'Width', 'Mark'], laws),
       near.length > 0
-        ? table('Published models of this size', ['Model', 'Shape', 'Size', 'Laws', 'Loss'], near)
+        ? table('Published models of this size', ['Model', 'Year', 'Shape', 'Size', 'Laws', 'Loss'], near)
         : h('p', { class: 'quiet' }, 'No published dense model has about this size.'),
     );
   };
