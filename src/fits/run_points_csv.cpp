@@ -80,8 +80,8 @@ std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
   PointSelection named = selection;
   if (!selection.params_column.empty()) named.columns[kParams] = selection.params_column;
   const auto required = [&](const char* part) { return column_of(table, named, part, origin); };
-  const std::string layers = required(kLayers), width = required(kWidth), params = required(kParams),
-                    tokens = required(kTokens), loss = required(kLoss);
+  const std::string layers = required(kLayers), width = required(kWidth),
+                    params = required(kParams), tokens = required(kTokens), loss = required(kLoss);
   const std::string id = find_column(table, named, kId, origin);
   const std::string seed = find_column(table, named, kSeed, origin);
   std::vector<RunPoint> points;
