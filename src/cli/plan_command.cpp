@@ -3,13 +3,21 @@
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/given_options.h"
+#include "cli/open_page.h"
+#include "cli/parse.h"
 #include "cli/plan_report.h"
+#include "cli/plan_words.h"
 #include "cli/text_output.h"
 #include "core/counts.h"
 #include "core/error.h"
+#include "core/files.h"
+#include "core/json_text.h"
 #include "core/units.h"
 #include "planner/planner.h"
 #include "planner/run_spec.h"
+#include "report/map_document.h"
+#include "report/render_report.h"
 #include "shape/emit_config.h"
 
 namespace fathom {
@@ -28,14 +36,16 @@ std::vector<std::string> emit_names() {
 
 /// Values as typed; make_request turns them into a PlanRequest.
 struct Options {
-  std::string size, flops, tokens, tolerance, vocab, context, step_tokens;
+  std::string size, flops, tokens, tokens_per_parameter, tolerance, vocab, context, step_tokens;
   std::string law = laws::Consensus::kName, objective = name_of(Objective::loss);
-  std::string hardware = kDefaultHardware, style, emit, output;
+  std::string hardware = kDefaultHardware, style, emit, output, html;
+  std::vector<std::string> overlays;
   double levine_correlation = 0, ffn_ratio = 0;
   std::int64_t max_depth = 0, width_multiple = 0, head_size = 0, kv_group = 1;
   std::int64_t kv_heads = 0, tensor_parallel = 1, pipeline_parallel = 1;
   std::int64_t gpus = 0, zero = 0, micro_batch = 1;
   bool total = false, untied = false, json = false, long_view = false, recompute = false;
+  bool open = false;
 };
 
 PlanRequest make_request(const Options& options) {
@@ -43,6 +53,11 @@ PlanRequest make_request(const Options& options) {
   if (!options.size.empty()) request.parameters = parse_count(options.size, "SIZE");
   if (!options.flops.empty()) request.flops = parse_count(options.flops, "--flops");
   if (!options.tokens.empty()) request.tokens = parse_count(options.tokens, "--tokens");
+  if (!options.tokens_per_parameter.empty()) {
+    if (request.tokens) throw ConfigError("give --tokens or --tokens-per-parameter, not both");
+    request.tokens_per_parameter =
+        parse_count(options.tokens_per_parameter, "--tokens-per-parameter");
+  }
   request.count_embeddings = options.total;
   request.law = options.law;
   request.levine_correlation = options.levine_correlation;
@@ -80,7 +95,23 @@ PlanRequest make_request(const Options& options) {
   return request;
 }
 
+std::string extra_options(Options given);
+
+void write_map_page(Session& session, const Options& options) {
+  if (!options.emit.empty()) throw ConfigError("give --html or --emit, not both");
+  if (!options.output.empty())
+    throw ConfigError("--html names the page itself; leave out --output");
+  const report::MapRequest request{.plan = make_request(options),
+                                   .overlays = {options.overlays.begin(), options.overlays.end()},
+                                   .options = extra_options(options)};
+  write_page(session, "plan_map", {options.html, options.open, options.json},
+             report::render_map(report::make_map_document(request)));
+}
+
 void run(Session& session, const Options& options) {
+  if (!options.html.empty()) return write_map_page(session, options);
+  if (!options.overlays.empty()) throw ConfigError("--overlay goes with --html");
+  if (options.open) throw ConfigError("--open goes with --html");
   const Plan plan = make_plan(make_request(options));
   if (!options.emit.empty()) {
     const std::string config =
@@ -115,6 +146,10 @@ void add_budget_options(Command& command, Options& o) {
       .add_option("--tokens", o.tokens,
                   fmt::format("Training tokens (default {:g} per parameter)", kTokensPerParameter))
       ->type_name("T");
+  command
+      .add_option("--tokens-per-parameter", o.tokens_per_parameter,
+                  "Training tokens in proportion to the size")
+      ->type_name("R");
 }
 
 void add_law_options(CommandTree& tree, Command& command, Options& o) {
@@ -224,7 +259,43 @@ void add_training_options(Command& command, Options& o) {
   command.add_flag("--recompute", o.recompute, "Keep only each layer's input")->group(group);
 }
 
+/// Everything that makes a request.
+void add_request_options(CommandTree& tree, Command& command, Options& options) {
+  add_budget_options(command, options);
+  add_law_options(tree, command, options);
+  add_shape_options(tree, command, options);
+  add_training_options(command, options);
+}
+
+/// The plan command with the options of a request alone.
+struct RequestCommand {
+  Options options;
+  CommandTree tree;
+  Command& command = tree.add(tree.root(), "plan", {}, nullptr);
+
+  explicit RequestCommand(Options given = {}) : options(std::move(given)) {
+    add_request_options(tree, command, options);
+  }
+};
+
+/// The options beside size, tokens and hardware, which the map's page has controls for.
+std::string extra_options(Options given) {
+  const RequestCommand command(std::move(given)), fresh;
+  return given_options(command.command, fresh.command,
+                       {"SIZE", "--flops", "--tokens", "--tokens-per-parameter", "--hardware"});
+}
+
 }  // namespace
+
+serve::PlanWords parse_plan_words(const std::vector<std::string>& words) {
+  RequestCommand command;
+  std::vector<std::string> line{"plan"};
+  line.insert(line.end(), words.begin(), words.end());
+  if (parse(command.tree.root(), line).wish != Wish::run) {
+    throw ConfigError("a size and options of 'fathom plan' are wanted");
+  }
+  return {make_request(command.options), extra_options(command.options)};
+}
 
 void add_plan_command(CommandTree& tree) {
   auto options = std::make_shared<Options>();
@@ -245,12 +316,10 @@ void add_plan_command(CommandTree& tree) {
         {"plan 70B --gpus 64 --tensor-parallel 8 --zero 1 --recompute", "does it fit, how long"},
         {"plan 125M --emit hf-llama -o config.json", "a config that transformers loads"},
         {"plan 10M --vocab 2048 --emit fathom -o run.toml", "a spec that fathom train takes"},
+        {"plan 7B --html map.html --open", "the map of shapes, a page with sliders"},
         {"plan 1T --law levine2020 --json", "everything, for a script"}}},
       [options](Session& session) { run(session, *options); });
-  add_budget_options(command, *options);
-  add_law_options(tree, command, *options);
-  add_shape_options(tree, command, *options);
-  add_training_options(command, *options);
+  add_request_options(tree, command, *options);
   tree.restrict(command
                     .add_option("--emit", options->emit,
                                 "Print a config instead of the report; fathom: a run spec with a "
@@ -259,6 +328,13 @@ void add_plan_command(CommandTree& tree) {
                 emit_names());
   command.add_option("-o,--output", options->output, "Write the config there (-: print it)")
       ->type_name("FILE");
+  command.add_option("--html", options->html, "Write the map of shapes there, one page")
+      ->type_name("FILE");
+  command
+      .add_option("--overlay", options->overlays,
+                  "A study's folder, a law file or POINTS.csv to lay over the map; may be repeated")
+      ->type_name("PATH");
+  command.add_flag("--open", options->open, "Open the map in the browser");
   command.add_flag("--long", options->long_view, "All laws, a picture and published neighbours");
   command.add_flag("--json", options->json, "Print JSON");
 }

@@ -133,6 +133,7 @@ void add_study_command(CommandTree& tree) {
   add_study_report(tree, command);
   add_study_worker(tree, command);
   add_study_task(tree, command);
+  add_study_findings(tree, command);
 }
 
 }  // namespace fathom

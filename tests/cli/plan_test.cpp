@@ -175,6 +175,21 @@ TEST(StudyInit, AroundABudgetIsAStudy) {
   expect_refused({"study", "init"}, 2);
 }
 
+TEST(PlanCommand, TokensInProportionAreTheSameAsTokens) {
+  const auto ratio = json_of({"plan", "1B", "--tokens-per-parameter", "100"});
+  EXPECT_EQ(ratio["budget"]["tokens"], 100'000'000'000);
+  EXPECT_EQ(ratio["recommendation"], json_of({"plan", "1B", "--tokens", "100B"})["recommendation"]);
+  expect_refused({"plan", "1B", "--tokens", "1B", "--tokens-per-parameter", "100"}, 2);
+}
+
+TEST(PlanCommand, OptionsOfTheMapGoWithIt) {
+  expect_refused({"plan", "1B", "--open"}, 2);
+  expect_refused({"plan", "1B", "--overlay", "study"}, 2);
+  expect_refused({"plan", "1B", "--html", "map.html", "--emit", "fathom"}, 2);
+  expect_refused({"plan", "1B", "--html", "map.html", "-o", "config.json"}, 2);
+  expect_refused({"plan", "1B", "--html", "map.html", "--overlay", "/nowhere/at/all"}, 3);
+}
+
 TEST(CompareCommand, PutsModelsSideBySide) {
   const auto document =
       json_of({"compare", "Llama-3-8B", "mistralai/Mixtral-8x7B-v0.1", "32x4096"});

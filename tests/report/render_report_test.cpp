@@ -52,6 +52,16 @@ TEST(RenderReport, NamesNothingOutsideTheFile) {
   EXPECT_NE(page.find("default-src 'none'"), page.npos);
 }
 
+TEST(RenderReport, AServedPageAsksItsServerAlone) {
+  const std::string page = render_served_report(kSmallest, "/api/study/a%22b?seen=1");
+  EXPECT_NE(page.find("connect-src 'self'; form-action 'self'"), page.npos);
+  EXPECT_NE(page.find("name=\"fathom-news\" content=\"/api/study/a%22b?seen=1\""), page.npos);
+  EXPECT_EQ(embedded_document(page), kSmallestText);
+  const std::string file = render_report(kSmallest);
+  EXPECT_EQ(file.find("connect-src 'self'"), file.npos);
+  EXPECT_NE(file.find("name=\"fathom-news\" content=\"\""), file.npos);
+}
+
 TEST(RenderReport, NoStringCanEndTheElementItStandsIn) {
   const std::string plain = render_report(kSmallest);
   const std::string page =
