@@ -27,7 +27,7 @@ std::vector<std::string> emit_names() {
 }
 
 /// Values as typed; make_request turns them into a PlanRequest.
-struct Options {
+struct PlanOptions {
   std::string size, flops, tokens, tolerance, vocab, context, step_tokens;
   std::string law = laws::Consensus::kName, objective = name_of(Objective::loss);
   std::string hardware = kDefaultHardware, style, emit, output;
@@ -42,7 +42,7 @@ void require_not_negative(double value, const char* name) {
   if (value < 0) throw ConfigError(fmt::format("{} must be greater than zero", name));
 }
 
-PlanRequest make_request(const Options& options) {
+PlanRequest make_request(const PlanOptions& options) {
   PlanRequest request;
   if (!options.size.empty()) request.parameters = parse_count(options.size, "SIZE");
   if (!options.flops.empty()) request.flops = parse_count(options.flops, "--flops");
@@ -90,7 +90,7 @@ PlanRequest make_request(const Options& options) {
   return request;
 }
 
-void run(Session& session, const Options& options) {
+void run(Session& session, const PlanOptions& options) {
   const Plan plan = make_plan(make_request(options));
   if (!options.emit.empty()) {
     const std::string config =
@@ -118,7 +118,7 @@ std::vector<std::string> law_names() {
   return names;
 }
 
-void add_budget_options(Command& command, Options& o) {
+void add_budget_options(Command& command, PlanOptions& o) {
   command.add_option("SIZE", o.size,
                      "Parameters to spend: 350M, 1.3B, 1e12 (embeddings not counted)");
   command.add_option("--flops", o.flops, "Training FLOPs to spend instead of a size")
@@ -130,7 +130,7 @@ void add_budget_options(Command& command, Options& o) {
       ->type_name("T");
 }
 
-void add_law_options(CommandTree& tree, Command& command, Options& o) {
+void add_law_options(CommandTree& tree, Command& command, PlanOptions& o) {
   command
       .add_option("--law", o.law,
                   "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
@@ -160,7 +160,7 @@ void add_law_options(CommandTree& tree, Command& command, Options& o) {
       ->type_name("N");
 }
 
-void add_shape_options(CommandTree& tree, Command& command, Options& o) {
+void add_shape_options(CommandTree& tree, Command& command, PlanOptions& o) {
   const char* group = "Shape and constraints";
   tree.restrict(
       command.add_option("--style", o.style, "Block style (default llama: gated, RMSNorm)")
@@ -210,7 +210,7 @@ void add_shape_options(CommandTree& tree, Command& command, Options& o) {
       ->group(group);
 }
 
-void add_training_options(Command& command, Options& o) {
+void add_training_options(Command& command, PlanOptions& o) {
   const char* group = "Training (memory per GPU, time)";
   command.add_option("--gpus", o.gpus, "GPUs to train on (default one copy of the model)")
       ->type_name("N")
@@ -228,7 +228,7 @@ void add_training_options(Command& command, Options& o) {
 }  // namespace
 
 void add_plan_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   Command& command = tree.add(
       tree.root(), "plan",
       {"A shape for a budget: layers, width, heads, and the evidence",

@@ -18,12 +18,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Options {
+struct StudyExportOptions {
   std::string directory, format = "csv", output;
   bool json = false;
 };
 
-void write_text(Session& session, const Options& options, const std::string& text) {
+void write_text(Session& session, const StudyExportOptions& options, const std::string& text) {
   if (options.output.empty()) {
     session.out << text;
   } else {
@@ -31,7 +31,7 @@ void write_text(Session& session, const Options& options, const std::string& tex
   }
 }
 
-void export_study(Session& session, const Options& options) {
+void export_study(Session& session, const StudyExportOptions& options) {
   const study::StudyFolder folder(options.directory);
   if (options.format == "report") {
     const Json document = report::make_report_document(folder.path());
@@ -48,7 +48,7 @@ void export_study(Session& session, const Options& options) {
                              output.string());
 }
 
-void rebuild(Session& session, const Options& options) {
+void rebuild(Session& session, const StudyExportOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const auto rows = study::rebuild_tables(options.directory);
   const double seconds =
@@ -68,7 +68,7 @@ void rebuild(Session& session, const Options& options) {
 }  // namespace
 
 void add_study_export(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyExportOptions>();
   Command& command = tree.add(
       parent, "export",
       {"The runs for other programs",
@@ -85,7 +85,7 @@ void add_study_export(CommandTree& tree, Command& parent) {
 }
 
 void add_study_reindex(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyExportOptions>();
   Command& command = tree.add(parent, "reindex",
                               {fmt::format("Make {} and {} anew from the run folders",
                                            study::StudyFolder::kIndex, study::StudyFolder::kPoints),

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct StudyReportOptions {
   std::string source;
   std::string output;
   bool open = false;
@@ -40,7 +40,7 @@ Source read_source(const std::string& source) {
   return {std::move(document), file};
 }
 
-void run_report(Session& session, const Options& options) {
+void run_report(Session& session, const StudyReportOptions& options) {
   const Source source = read_source(options.source);
   const fs::path page = options.output.empty() ? fs::path(source.file).replace_extension(".html")
                                                : fs::path(options.output);
@@ -52,7 +52,7 @@ void run_report(Session& session, const Options& options) {
 }  // namespace
 
 void add_study_report(CommandTree& tree, Command& study) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyReportOptions>();
   Command& command = tree.add(
       study, "report",
       {"Write the report of a study as one HTML file",

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct RunOptions {
+struct StudyRunOptions {
   std::vector<std::string> places;  // [SPEC] DIR
   StudySource source;
   std::string executor = "local";
@@ -33,7 +33,7 @@ struct RunOptions {
 };
 
 /// The spec that the command line names, or none: then the directory's own.
-std::optional<study::StudySpec> given_spec(const RunOptions& options) {
+std::optional<study::StudySpec> given_spec(const StudyRunOptions& options) {
   const bool file = options.places.size() == 2;
   if (file || !options.source.preset.empty()) {
     return options.source.read(file ? options.places.front() : "");
@@ -42,7 +42,7 @@ std::optional<study::StudySpec> given_spec(const RunOptions& options) {
   return {};
 }
 
-study::Study begin(Session& session, const RunOptions& options, const fs::path& directory) {
+study::Study begin(Session& session, const StudyRunOptions& options, const fs::path& directory) {
   const auto spec = given_spec(options);
   ProgressLine line(session.err, is_live_error_stream(session.err));
   std::string shown;
@@ -75,11 +75,11 @@ void print_end(Session& session, const study::Study& study, const study::RoundsR
   }
 }
 
-int jobs_of(const study::StudySpec& spec, const RunOptions& options) {
+int jobs_of(const study::StudySpec& spec, const StudyRunOptions& options) {
   return options.jobs > 0 ? options.jobs : study::default_jobs(spec);
 }
 
-study::ExecutorResult run_planned(const study::Study& study, const RunOptions& options,
+study::ExecutorResult run_planned(const study::Study& study, const StudyRunOptions& options,
                                   const study::ExecutorEvents& events) {
   if (options.executor == "slurm") {
     study::SlurmOptions slurm = options.slurm;
@@ -92,7 +92,7 @@ study::ExecutorResult run_planned(const study::Study& study, const RunOptions& o
 }
 
 /// The whole study: its grid, or its rounds until they end.
-study::RoundsResult run_all(Session& session, study::Study& study, const RunOptions& options) {
+study::RoundsResult run_all(Session& session, study::Study& study, const StudyRunOptions& options) {
   StudyProgress progress(session);
   study::ExecutorEvents events = progress.events();
   events.stop = [] { return StopSignals::came(); };
@@ -109,7 +109,7 @@ study::RoundsResult run_all(Session& session, study::Study& study, const RunOpti
   return result;
 }
 
-void run_study(Session& session, const RunOptions& options) {
+void run_study(Session& session, const StudyRunOptions& options) {
   const fs::path directory = options.places.back();
   // A wrong spec must not leave a directory behind.
   if (options.places.size() == 1 && options.source.preset.empty()) study::open_study(directory);
@@ -141,7 +141,7 @@ void stop(Session& session, const StopOptions& options) {
 }  // namespace
 
 void add_study_run(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<StudyRunOptions>();
   Command& command = tree.add(
       parent, "run",
       {"Train the runs of a study that are not done",
