@@ -18,7 +18,7 @@ namespace {
 using planner::LawPlace;
 using planner::ShapeReport;
 
-struct Options {
+struct CompareOptions {
   std::vector<std::string> names;
   std::string hardware = kDefaultHardware;
   std::string tokens = std::to_string(kDefaultStepTokens);
@@ -106,7 +106,7 @@ void print_text(Session& session, const std::vector<ShapeReport>& reports) {
                   reports.front().hardware.title));
 }
 
-void run(Session& session, const Options& options) {
+void run(Session& session, const CompareOptions& options) {
   if (options.names.size() < 2) {
     throw ConfigError("give two shapes or more: names, hub ids, config.json files or LxD");
   }
@@ -125,7 +125,7 @@ void run(Session& session, const Options& options) {
 }  // namespace
 
 void add_compare_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   Command& command = tree.add(
       tree.root(), "compare",
       {"Shapes side by side: counts, memory, speed, and what the laws say",

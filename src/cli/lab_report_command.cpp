@@ -11,14 +11,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ReportOptions {
+struct LabReportOptions {
   std::string directory;
   std::string output;
   bool open = false;
   bool json = false;
 };
 
-void run_report(Session& session, const ReportOptions& options) {
+void run_report(Session& session, const LabReportOptions& options) {
   const fs::path page = options.output.empty() ? fs::path(options.directory) / "report.html"
                                                : fs::path(options.output);
   write_page(session, "lab_report", {page, options.open, options.json},
@@ -28,7 +28,7 @@ void run_report(Session& session, const ReportOptions& options) {
 }  // namespace
 
 void add_lab_report(CommandTree& tree, Command& lab_command) {
-  auto options = std::make_shared<ReportOptions>();
+  auto options = std::make_shared<LabReportOptions>();
   Command& command = tree.add(
       lab_command, "report",
       {"Write the verdicts of a run as one HTML file",

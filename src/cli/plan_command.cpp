@@ -35,7 +35,7 @@ std::vector<std::string> emit_names() {
 }
 
 /// Values as typed; make_request turns them into a PlanRequest.
-struct Options {
+struct PlanOptions {
   std::string size, flops, tokens, tokens_per_parameter, tolerance, vocab, context, step_tokens;
   std::string law = laws::Consensus::kName, objective = name_of(Objective::loss);
   std::string hardware = kDefaultHardware, style, emit, output, html;
@@ -48,7 +48,7 @@ struct Options {
   bool open = false;
 };
 
-PlanRequest make_request(const Options& options) {
+PlanRequest make_request(const PlanOptions& options) {
   PlanRequest request;
   if (!options.size.empty()) request.parameters = parse_count(options.size, "SIZE");
   if (!options.flops.empty()) request.flops = parse_count(options.flops, "--flops");
@@ -95,9 +95,9 @@ PlanRequest make_request(const Options& options) {
   return request;
 }
 
-std::string extra_options(Options given);
+std::string extra_options(PlanOptions given);
 
-void write_map_page(Session& session, const Options& options) {
+void write_map_page(Session& session, const PlanOptions& options) {
   if (!options.emit.empty()) throw ConfigError("give --html or --emit, not both");
   if (!options.output.empty())
     throw ConfigError("--html names the page itself; leave out --output");
@@ -108,7 +108,7 @@ void write_map_page(Session& session, const Options& options) {
              report::render_map(report::make_map_document(request)));
 }
 
-void run(Session& session, const Options& options) {
+void run(Session& session, const PlanOptions& options) {
   if (!options.html.empty()) return write_map_page(session, options);
   if (!options.overlays.empty()) throw ConfigError("--overlay goes with --html");
   if (options.open) throw ConfigError("--open goes with --html");
@@ -136,7 +136,7 @@ std::vector<std::string> law_names() {
   return names;
 }
 
-void add_budget_options(Command& command, Options& o) {
+void add_budget_options(Command& command, PlanOptions& o) {
   command.add_option("SIZE", o.size,
                      "Parameters to spend: 350M, 1.3B, 1e12 (embeddings not counted)");
   command.add_option("--flops", o.flops, "Training FLOPs to spend instead of a size")
@@ -152,7 +152,7 @@ void add_budget_options(Command& command, Options& o) {
       ->type_name("R");
 }
 
-void add_law_options(CommandTree& tree, Command& command, Options& o) {
+void add_law_options(CommandTree& tree, Command& command, PlanOptions& o) {
   command
       .add_option("--law", o.law,
                   "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
@@ -184,7 +184,7 @@ void add_law_options(CommandTree& tree, Command& command, Options& o) {
       ->type_name("N");
 }
 
-void add_shape_options(CommandTree& tree, Command& command, Options& o) {
+void add_shape_options(CommandTree& tree, Command& command, PlanOptions& o) {
   const char* group = "Shape and constraints";
   tree.restrict(
       command.add_option("--style", o.style, "Block style (default llama: gated, RMSNorm)")
@@ -242,7 +242,7 @@ void add_shape_options(CommandTree& tree, Command& command, Options& o) {
       ->group(group);
 }
 
-void add_training_options(Command& command, Options& o) {
+void add_training_options(Command& command, PlanOptions& o) {
   const char* group = "Training (memory per GPU, time)";
   command.add_option("--gpus", o.gpus, "GPUs to train on (default one copy of the model)")
       ->type_name("N")
@@ -260,7 +260,7 @@ void add_training_options(Command& command, Options& o) {
 }
 
 /// Everything that makes a request.
-void add_request_options(CommandTree& tree, Command& command, Options& options) {
+void add_request_options(CommandTree& tree, Command& command, PlanOptions& options) {
   add_budget_options(command, options);
   add_law_options(tree, command, options);
   add_shape_options(tree, command, options);
@@ -269,17 +269,17 @@ void add_request_options(CommandTree& tree, Command& command, Options& options) 
 
 /// The plan command with the options of a request alone.
 struct RequestCommand {
-  Options options;
+  PlanOptions options;
   CommandTree tree;
   Command& command = tree.add(tree.root(), "plan", {}, nullptr);
 
-  explicit RequestCommand(Options given = {}) : options(std::move(given)) {
+  explicit RequestCommand(PlanOptions given = {}) : options(std::move(given)) {
     add_request_options(tree, command, options);
   }
 };
 
 /// The options beside size, tokens and hardware, which the map's page has controls for.
-std::string extra_options(Options given) {
+std::string extra_options(PlanOptions given) {
   const RequestCommand command(std::move(given)), fresh;
   return given_options(command.command, fresh.command,
                        {"SIZE", "--flops", "--tokens", "--tokens-per-parameter", "--hardware"});
@@ -298,7 +298,7 @@ serve::PlanWords parse_plan_words(const std::vector<std::string>& words) {
 }
 
 void add_plan_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   Command& command = tree.add(
       tree.root(), "plan",
       {"A shape for a budget: layers, width, heads, and the evidence",

@@ -23,7 +23,7 @@ namespace {
 
 using namespace exact;
 
-struct Options {
+struct RankCommandOptions {
   std::string family = "attention";
   std::size_t layers = 0;
   std::size_t width = 0;
@@ -42,7 +42,7 @@ struct Options {
   RankWorkOptions work;
 };
 
-RankRequest make_request(const Options& options) {
+RankRequest make_request(const RankCommandOptions& options) {
   RankRequest request;
   request.family = parse_enum<Family>(options.family, "--family");
   request.layers = options.layers;
@@ -131,7 +131,8 @@ void print_result(Session& session, const RankSetting& setting, const RankResult
       join(primes, ", "), format_seconds(result.seconds));
 }
 
-RankOptions with_progress(const Options& options, ProgressLine& line, RankForecast& forecast) {
+RankOptions with_progress(const RankCommandOptions& options, ProgressLine& line,
+                          RankForecast& forecast) {
   RankOptions work = to_rank_options(options.work);
   const auto start = std::chrono::steady_clock::now();
   work.progress = [&line, &forecast, start](const std::string& stage, double fraction) {
@@ -144,7 +145,7 @@ RankOptions with_progress(const Options& options, ProgressLine& line, RankForeca
   return work;
 }
 
-void run_one(Session& session, const Options& options) {
+void run_one(Session& session, const RankCommandOptions& options) {
   const RankSetting setting = resolve(make_request(options));
   if (options.output_position == "all") {
     throw ConfigError("--output-position all goes with --all-balanced");
@@ -160,7 +161,7 @@ void run_one(Session& session, const Options& options) {
   print_json(session, document);
 }
 
-void run_all_balanced(Session& session, const Options& options) {
+void run_all_balanced(Session& session, const RankCommandOptions& options) {
   const bool every_output = options.output_position == "all";
   const std::vector<RankSetting> settings =
       balanced_settings(resolve(make_request(options)), every_output);
@@ -202,7 +203,7 @@ void run_all_balanced(Session& session, const Options& options) {
 }  // namespace
 
 void add_rank_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RankCommandOptions>();
   Command& command = tree.add(
       tree.root(), "rank",
       {"The exact separation rank of a small network",

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Options {
+struct StudyExportOptions {
   std::string directory, format = "csv", output;
   bool json = false;
 };
@@ -32,7 +32,7 @@ std::string text_of(const study::StudyFolder& folder, const std::string& format)
   return format == "csv" ? study::export_csv(rows) : json_text(study::export_json(rows)) + "\n";
 }
 
-void export_study(Session& session, const Options& options) {
+void export_study(Session& session, const StudyExportOptions& options) {
   const study::StudyFolder folder(options.directory);
   if (options.format != "tensorboard") {
     write_text_output(session, options.output, text_of(folder, options.format));
@@ -45,7 +45,7 @@ void export_study(Session& session, const Options& options) {
                              output.string());
 }
 
-void rebuild(Session& session, const Options& options) {
+void rebuild(Session& session, const StudyExportOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const auto rows = study::rebuild_tables(options.directory);
   const double seconds =
@@ -65,7 +65,7 @@ void rebuild(Session& session, const Options& options) {
 }  // namespace
 
 void add_study_export(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyExportOptions>();
   Command& command = tree.add(
       parent, "export",
       {"The runs for other programs",
@@ -82,7 +82,7 @@ void add_study_export(CommandTree& tree, Command& parent) {
 }
 
 void add_study_reindex(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyExportOptions>();
   Command& command = tree.add(parent, "reindex",
                               {fmt::format("Make {} and {} anew from the run folders",
                                            study::StudyFolder::kIndex, study::StudyFolder::kPoints),

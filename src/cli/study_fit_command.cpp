@@ -26,7 +26,7 @@ namespace {
 
 using namespace fits;
 
-struct Options {
+struct StudyFitOptions {
   std::string path;
   std::vector<std::string> where;
   std::string params_column;
@@ -36,7 +36,7 @@ struct Options {
   bool json = false;
 };
 
-PointSelection selection_of(const Options& options) {
+PointSelection selection_of(const StudyFitOptions& options) {
   PointSelection selection;
   selection.params_column = options.params_column;
   for (const std::string& condition : options.where) {
@@ -246,7 +246,7 @@ void print_joint(Session& session, const StudyFit& fit) {
               << session.terminal.plain(table.render(session.terminal));
 }
 
-FitOptions fit_options_of(const Options& options) {
+FitOptions fit_options_of(const StudyFitOptions& options) {
   FitOptions fit = options.fit;
   fit.joint.seed = fit.seed;
   if (!options.holdout_above.empty()) {
@@ -262,7 +262,7 @@ void tell_law(Session& session, const std::string& file, const std::string& sour
 
 /// A study's folder. Its law stands beside its runs, where `plan --law study:DIR` looks for it; a
 /// law of some of the runs is another thing and does not replace it.
-StudyFit fit_folder(const Options& options, Session& session) {
+StudyFit fit_folder(const StudyFitOptions& options, Session& session) {
   const study::StudyFolder folder(options.path);
   const PointSelection selection = selection_of(options);
   const auto fit =
@@ -275,7 +275,7 @@ StudyFit fit_folder(const Options& options, Session& session) {
   return *fit;
 }
 
-StudyFit fit_file(const Options& options) {
+StudyFit fit_file(const StudyFitOptions& options) {
   return fit_study(read_run_points(options.path, selection_of(options)), fit_options_of(options));
 }
 
@@ -293,7 +293,7 @@ void print_fit(Session& session, const StudyFit& fit) {
   session.out << "\n  " << join(fit.answer, " ") << "\n";
 }
 
-void run_fit(const Options& options, Session& session) {
+void run_fit(const StudyFitOptions& options, Session& session) {
   const bool folder = std::filesystem::is_directory(options.path);
   const StudyFit fit = folder ? fit_folder(options, session) : fit_file(options);
   if (options.json) {
@@ -312,7 +312,7 @@ void run_fit(const Options& options, Session& session) {
 }  // namespace
 
 void add_study_fit(CommandTree& tree, Command& study) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyFitOptions>();
   Command& command = tree.add(
       study, "fit",
       {"Fit transitions and laws to finished runs",

@@ -18,7 +18,7 @@
 namespace fathom {
 namespace {
 
-struct Options {
+struct StudyPlanOptions {
   std::string spec;
   StudySource source;
   int jobs = 0;
@@ -35,7 +35,7 @@ struct Plan {
 };
 
 /// All rounds as foretold, or what is left of a design that was begun.
-void plan_design(const Options& options, Plan& plan) {
+void plan_design(const StudyPlanOptions& options, Plan& plan) {
   const study::StudyFolder folder(options.spec);
   study::Study study{.folder = folder, .spec = plan.spec, .runs = {}};
   study::plan_again(study);
@@ -61,7 +61,7 @@ void plan_design(const Options& options, Plan& plan) {
   plan.cost.seconds = study::study_seconds(plan.runs, timed.speed, jobs);
 }
 
-Plan make_plan(const Options& options) {
+Plan make_plan(const StudyPlanOptions& options) {
   Plan plan;
   plan.spec = options.source.read(options.spec);
   plan.tokens = study::read_token_facts(study::StudyFolder(options.spec));
@@ -193,7 +193,7 @@ void print_text(Session& session, const Plan& plan) {
 }  // namespace
 
 void add_study_plan(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyPlanOptions>();
   Command& command = tree.add(
       parent, "plan",
       {"What a study would train, and how long it takes here",

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct RunOptions {
+struct StudyRunOptions {
   std::vector<std::string> places;  // [SPEC] DIR
   StudySource source;
   std::string executor = "local";
@@ -32,7 +32,7 @@ struct RunOptions {
 };
 
 /// The spec that the command line names, or none: then the directory's own.
-std::optional<study::StudySpec> given_spec(const RunOptions& options) {
+std::optional<study::StudySpec> given_spec(const StudyRunOptions& options) {
   const bool file = options.places.size() == 2;
   if (file || !options.source.preset.empty()) {
     return options.source.read(file ? options.places.front() : "");
@@ -41,7 +41,7 @@ std::optional<study::StudySpec> given_spec(const RunOptions& options) {
   return {};
 }
 
-study::Study begin(Session& session, const RunOptions& options, const fs::path& directory) {
+study::Study begin(Session& session, const StudyRunOptions& options, const fs::path& directory) {
   const auto spec = given_spec(options);
   ProgressLine line(session.err, is_live_error_stream(session.err));
   std::string shown;
@@ -53,11 +53,11 @@ study::Study begin(Session& session, const RunOptions& options, const fs::path& 
   return study::begin_study(directory, spec, progress);
 }
 
-int jobs_of(const study::StudySpec& spec, const RunOptions& options) {
+int jobs_of(const study::StudySpec& spec, const StudyRunOptions& options) {
   return options.jobs > 0 ? options.jobs : study::default_jobs(spec);
 }
 
-study::ExecutorResult run_planned(const study::Study& study, const RunOptions& options,
+study::ExecutorResult run_planned(const study::Study& study, const StudyRunOptions& options,
                                   const study::ExecutorEvents& events) {
   if (options.executor == "slurm") {
     study::SlurmOptions slurm = options.slurm;
@@ -70,7 +70,7 @@ study::ExecutorResult run_planned(const study::Study& study, const RunOptions& o
 }
 
 /// The whole study: its grid, or its rounds until they end.
-study::RoundsResult run_all(Session& session, study::Study& study, const RunOptions& options) {
+study::RoundsResult run_all(Session& session, study::Study& study, const StudyRunOptions& options) {
   StudyProgress progress(session);
   study::ExecutorEvents events = progress.events();
   events.stop = [] { return StopSignals::came(); };
@@ -106,7 +106,7 @@ class UnbegunStudy {
   bool is_new_;
 };
 
-void run_study(Session& session, const RunOptions& options) {
+void run_study(Session& session, const StudyRunOptions& options) {
   const fs::path directory = options.places.back();
   // A wrong spec must not leave a directory behind.
   if (options.places.size() == 1 && options.source.preset.empty()) study::open_study(directory);
@@ -142,7 +142,7 @@ void stop(Session& session, const StopOptions& options) {
 }  // namespace
 
 void add_study_run(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<StudyRunOptions>();
   Command& command = tree.add(
       parent, "run",
       {"Train the runs of a study that are not done",

@@ -25,7 +25,7 @@ constexpr std::size_t kTrainingLineBytes = 4096;
 /// Rarer characters are left to the byte pieces.
 constexpr double kCharacterCoverage = 0.9999;
 /// SentencePiece's sign for the space; encoding writes it as bytes.
-constexpr std::int32_t kBlankMark = 0x2581;
+constexpr std::int32_t kBlankMarkCode = 0x2581;
 
 /// The lines of the texts, one at a time, without line ends.
 class LineIterator : public sentencepiece::SentenceIterator {
@@ -77,7 +77,7 @@ CharacterSet frequent_characters(const std::vector<std::string>& texts, std::uin
     for (std::size_t at = 0; at < text.size();) {
       const std::int32_t code_point = next_code_point(text, at);
       if (code_point < 0) throw InternalError("the tokenizer sample is not UTF-8");
-      if (code_point == '\n' || code_point == 0 || code_point == kBlankMark) continue;
+      if (code_point == '\n' || code_point == 0 || code_point == kBlankMarkCode) continue;
       ++counts[code_point];
       ++total;
     }

@@ -11,7 +11,6 @@ namespace fathom::fits {
 namespace {
 
 constexpr std::size_t kSurfaces = 1000;
-constexpr double kNormal95 = 1.959964;
 
 /// Best depths are looked for this far beyond the depths trained, in ln L.
 constexpr double kBeyondDepths = 0.7;
