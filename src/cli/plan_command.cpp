@@ -8,6 +8,7 @@
 #include "cli/parse.h"
 #include "cli/plan_report.h"
 #include "cli/plan_words.h"
+#include "cli/text_output.h"
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -34,7 +35,7 @@ std::vector<std::string> emit_names() {
 }
 
 /// Values as typed; make_request turns them into a PlanRequest.
-struct Options {
+struct PlanOptions {
   std::string size, flops, tokens, tokens_per_parameter, tolerance, vocab, context, step_tokens;
   std::string law = laws::Consensus::kName, objective = name_of(Objective::loss);
   std::string hardware = kDefaultHardware, style, emit, output, html;
@@ -47,11 +48,7 @@ struct Options {
   bool open = false;
 };
 
-void require_not_negative(double value, const char* name) {
-  if (value < 0) throw ConfigError(fmt::format("{} must be greater than zero", name));
-}
-
-PlanRequest make_request(const Options& options) {
+PlanRequest make_request(const PlanOptions& options) {
   PlanRequest request;
   if (!options.size.empty()) request.parameters = parse_count(options.size, "SIZE");
   if (!options.flops.empty()) request.flops = parse_count(options.flops, "--flops");
@@ -95,30 +92,23 @@ PlanRequest make_request(const Options& options) {
   if (!options.context.empty()) request.base.context = parse_whole(options.context, "--context");
   request.rules = {options.width_multiple, options.head_size, options.max_depth,
                    options.tensor_parallel, options.pipeline_parallel};
-  require_not_negative(as_double(options.width_multiple), "--width-multiple");
-  require_not_negative(as_double(options.head_size), "--head-size");
-  require_not_negative(as_double(options.max_depth), "--max-depth");
-  require_not_negative(as_double(options.kv_heads), "--kv-heads");
-  require_not_negative(as_double(options.gpus), "--gpus");
-  require_not_negative(options.ffn_ratio, "--ffn-ratio");
   return request;
 }
 
-std::string extra_options(Options given);
+std::string extra_options(PlanOptions given);
 
-void write_map_page(Session& session, const Options& options) {
+void write_map_page(Session& session, const PlanOptions& options) {
   if (!options.emit.empty()) throw ConfigError("give --html or --emit, not both");
   if (!options.output.empty())
     throw ConfigError("--html names the page itself; leave out --output");
   const report::MapRequest request{.plan = make_request(options),
                                    .overlays = {options.overlays.begin(), options.overlays.end()},
                                    .options = extra_options(options)};
-  report::write_map(options.html, report::make_map_document(request));
-  print_page(session, "plan_map", options.html, options.json);
-  if (options.open) open_page(session, options.html);
+  write_page(session, "plan_map", {options.html, options.open, options.json},
+             report::render_map(report::make_map_document(request)));
 }
 
-void run(Session& session, const Options& options) {
+void run(Session& session, const PlanOptions& options) {
   if (!options.html.empty()) return write_map_page(session, options);
   if (!options.overlays.empty()) throw ConfigError("--overlay goes with --html");
   if (options.open) throw ConfigError("--open goes with --html");
@@ -130,10 +120,7 @@ void run(Session& session, const Options& options) {
             : emit_config(plan.recommendation.shape,
                           parse_enum<ConfigFormat>(options.emit, "--emit"),
                           {options.tensor_parallel, options.pipeline_parallel});
-    if (options.output.empty()) {
-      session.out << config;
-    } else {
-      write_file_atomically(options.output, config);
+    if (write_text_output(session, options.output, config)) {
       session.err << "wrote " << options.output << "\n";
     }
     return;
@@ -149,7 +136,7 @@ std::vector<std::string> law_names() {
   return names;
 }
 
-void add_budget_options(Command& command, Options& o) {
+void add_budget_options(Command& command, PlanOptions& o) {
   command.add_option("SIZE", o.size,
                      "Parameters to spend: 350M, 1.3B, 1e12 (embeddings not counted)");
   command.add_option("--flops", o.flops, "Training FLOPs to spend instead of a size")
@@ -165,13 +152,14 @@ void add_budget_options(Command& command, Options& o) {
       ->type_name("R");
 }
 
-void add_law_options(CommandTree& tree, Command& command, Options& o) {
+void add_law_options(CommandTree& tree, Command& command, PlanOptions& o) {
   command
       .add_option("--law", o.law,
                   "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
                       ", aspect:R, or study:PATH (a law file); default consensus, all measured "
                       "laws, each weighted by how near its data are")
-      ->type_name("LAW");
+      ->type_name("LAW")
+      ->suggest(law_names());
   tree.restrict(
       command.add_option("--objective", o.objective, "What to optimise")->type_name("GOAL"),
       list_names<Objective>());
@@ -179,7 +167,8 @@ void add_law_options(CommandTree& tree, Command& command, Options& o) {
       .add_option("--hardware", o.hardware,
                   "Profile for times: " + fmt::format("{}", fmt::join(hardware_names(), ", ")) +
                       " or a .toml file")
-      ->type_name("HW");
+      ->type_name("HW")
+      ->suggest(hardware_names());
   command
       .add_option("--tolerance", o.tolerance,
                   fmt::format("Loss the band may cost (default {:g}%)", 100 * kDefaultTolerance))
@@ -195,7 +184,7 @@ void add_law_options(CommandTree& tree, Command& command, Options& o) {
       ->type_name("N");
 }
 
-void add_shape_options(CommandTree& tree, Command& command, Options& o) {
+void add_shape_options(CommandTree& tree, Command& command, PlanOptions& o) {
   const char* group = "Shape and constraints";
   tree.restrict(
       command.add_option("--style", o.style, "Block style (default llama: gated, RMSNorm)")
@@ -213,42 +202,51 @@ void add_shape_options(CommandTree& tree, Command& command, Options& o) {
   command.add_flag("--untied", o.untied, "Separate output matrix")->group(group);
   command.add_option("--kv-group", o.kv_group, "Query heads per kv head (default 1)")
       ->type_name("N")
+      ->positive()
       ->group(group);
   command.add_option("--kv-heads", o.kv_heads, "Key-value heads, instead of --kv-group")
       ->type_name("G")
+      ->positive()
       ->group(group);
   command.add_option("--ffn-ratio", o.ffn_ratio, "Feed-forward over width (default 4, gated 8/3)")
       ->type_name("X")
+      ->check({0.01, 1000})
       ->group(group);
   command.add_option("--max-depth", o.max_depth, "At most this many layers")
       ->type_name("L")
+      ->positive()
       ->group(group);
   command
       .add_option("--width-multiple", o.width_multiple,
                   "Width divisible by this (default 128, 64 when narrow)")
       ->type_name("N")
+      ->positive()
       ->group(group);
   command
       .add_option("--head-size", o.head_size,
                   fmt::format("Head size (default 64, 128 from width {} on)", kLargeHeadWidth))
       ->type_name("K")
+      ->positive()
       ->group(group);
   command
       .add_option("--tensor-parallel", o.tensor_parallel,
                   "GPUs that share a layer: heads and ffn divisible by it")
       ->type_name("N")
+      ->positive()
       ->group(group);
   command
       .add_option("--pipeline-parallel", o.pipeline_parallel,
                   "Pipeline stages: layers divisible by it")
       ->type_name("N")
+      ->positive()
       ->group(group);
 }
 
-void add_training_options(Command& command, Options& o) {
+void add_training_options(Command& command, PlanOptions& o) {
   const char* group = "Training (memory per GPU, time)";
   command.add_option("--gpus", o.gpus, "GPUs to train on (default one copy of the model)")
       ->type_name("N")
+      ->positive()
       ->group(group);
   command.add_option("--zero", o.zero, "ZeRO stage: 1 shards AdamW, 2 gradients, 3 weights (FSDP)")
       ->type_name("S")
@@ -256,12 +254,13 @@ void add_training_options(Command& command, Options& o) {
       ->group(group);
   command.add_option("--micro-batch", o.micro_batch, "Sequences of one micro-batch (default 1)")
       ->type_name("B")
+      ->positive()
       ->group(group);
   command.add_flag("--recompute", o.recompute, "Keep only each layer's input")->group(group);
 }
 
 /// Everything that makes a request.
-void add_request_options(CommandTree& tree, Command& command, Options& options) {
+void add_request_options(CommandTree& tree, Command& command, PlanOptions& options) {
   add_budget_options(command, options);
   add_law_options(tree, command, options);
   add_shape_options(tree, command, options);
@@ -270,17 +269,17 @@ void add_request_options(CommandTree& tree, Command& command, Options& options) 
 
 /// The plan command with the options of a request alone.
 struct RequestCommand {
-  Options options;
+  PlanOptions options;
   CommandTree tree;
   Command& command = tree.add(tree.root(), "plan", {}, nullptr);
 
-  explicit RequestCommand(Options given = {}) : options(std::move(given)) {
+  explicit RequestCommand(PlanOptions given = {}) : options(std::move(given)) {
     add_request_options(tree, command, options);
   }
 };
 
 /// The options beside size, tokens and hardware, which the map's page has controls for.
-std::string extra_options(Options given) {
+std::string extra_options(PlanOptions given) {
   const RequestCommand command(std::move(given)), fresh;
   return given_options(command.command, fresh.command,
                        {"SIZE", "--flops", "--tokens", "--tokens-per-parameter", "--hardware"});
@@ -299,7 +298,7 @@ serve::PlanWords parse_plan_words(const std::vector<std::string>& words) {
 }
 
 void add_plan_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   Command& command = tree.add(
       tree.root(), "plan",
       {"A shape for a budget: layers, width, heads, and the evidence",
@@ -327,7 +326,8 @@ void add_plan_command(CommandTree& tree) {
                                 "recipe")
                     ->type_name("FORMAT"),
                 emit_names());
-  command.add_option("-o,--output", options->output, "Write the config there")->type_name("FILE");
+  command.add_option("-o,--output", options->output, "Write the config there (-: print it)")
+      ->type_name("FILE");
   command.add_option("--html", options->html, "Write the map of shapes there, one page")
       ->type_name("FILE");
   command

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct StudyReportOptions {
   std::string source;
   std::string output;
   std::vector<std::string> columns;
@@ -31,7 +31,7 @@ struct Source {
   fs::path file;  // of the document
 };
 
-Source read_table(const Options& options) {
+Source read_table(const StudyReportOptions& options) {
   fits::PointSelection selection;
   for (const std::string& text : options.columns) {
     selection.columns.insert(fits::parse_column(text));
@@ -41,7 +41,7 @@ Source read_table(const Options& options) {
 
 /// The document named or made from a table, or the one made from the study's runs and kept beside
 /// them.
-Source read_source(const Options& options) {
+Source read_source(const StudyReportOptions& options) {
   const std::string& source = options.source;
   if (fs::path(source).extension() == ".csv") return read_table(options);
   if (!options.columns.empty()) throw ConfigError("--column goes with a table, RUNS.csv");
@@ -54,19 +54,18 @@ Source read_source(const Options& options) {
   return {std::move(document), file};
 }
 
-void run_report(Session& session, const Options& options) {
+void run_report(Session& session, const StudyReportOptions& options) {
   const Source source = read_source(options);
   const fs::path page = options.output.empty() ? fs::path(source.file).replace_extension(".html")
                                                : fs::path(options.output);
-  report::write_report(page, source.document);
-  print_page(session, "study_report", page, options.json);
-  if (options.open) open_page(session, page);
+  write_page(session, "study_report", {page, options.open, options.json},
+             report::render_report(source.document));
 }
 
 }  // namespace
 
 void add_study_report(CommandTree& tree, Command& study) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyReportOptions>();
   Command& command = tree.add(
       study, "report",
       {"Write the report of a study as one HTML file",
@@ -86,7 +85,9 @@ void add_study_report(CommandTree& tree, Command& study) {
       .add_option("--column", options->columns,
                   "Column of RUNS.csv: layers=NAME, width, params, tokens, loss, seed, id")
       ->type_name("PART=NAME");
-  command.add_option("-o,--output", options->output, "The file to write (default report.html)")
+  command
+      .add_option("-o,--output", options->output,
+                  "The file to write, - for standard output (default report.html)")
       ->type_name("FILE");
   command.add_flag("--open", options->open, "Open it in the browser");
   command.add_flag("--json", options->json, "Print JSON");

@@ -136,8 +136,4 @@ void write_lab(const std::filesystem::path& path, const nlohmann::ordered_json& 
   write_file_atomically(path, render_lab(document));
 }
 
-void write_map(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
-  write_file_atomically(path, render_map(document));
-}
-
 }  // namespace fathom::report

@@ -30,6 +30,5 @@ std::string render_overview(const nlohmann::ordered_json& document, const std::s
 /// Renders and writes; readers of `path` see the old file or the whole new one.
 void write_report(const std::filesystem::path& path, const nlohmann::ordered_json& document);
 void write_lab(const std::filesystem::path& path, const nlohmann::ordered_json& document);
-void write_map(const std::filesystem::path& path, const nlohmann::ordered_json& document);
 
 }  // namespace fathom::report

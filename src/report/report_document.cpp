@@ -107,7 +107,7 @@ std::vector<std::string> state_sentences(const std::vector<RunRow>& rows) {
       best == nullptr
           ? fmt::format("None of {} runs has finished.", rows.size())
           : fmt::format(
-                "{} of {} runs have a held-out loss; the lowest is {:.4f} nats a token, of {} "
+                "{} of {} runs have a held-out loss; the lowest is {:.4f} nats per token, of {} "
                 "layers x {} ({} parameters).",
                 done, rows.size(), best->final_loss, best->layers, best->width,
                 format_count(as_double(best->non_embedding)));
@@ -238,7 +238,9 @@ Json read_report_document(const fs::path& path) {
   }
   const Json schema = document.value("schema", Json());
   const std::string name = schema.is_string() ? schema.get<std::string>() : "";
-  if (name != kReportSchema) {
+  if (name == "fathom.report/1") {  // before 0.3
+    document["schema"] = kReportSchema;
+  } else if (name != kReportSchema) {
     throw DataError(fmt::format("{}: schema is '{}', but this program reads '{}'", origin,
                                 printable(name), kReportSchema));
   }

@@ -15,7 +15,7 @@
 
 namespace fathom::report {
 
-inline constexpr std::string_view kReportSchema = "fathom.report/1";
+inline constexpr std::string_view kReportSchema = "fathom.report.v1";
 
 /// The answer is the fit's; without one it says how far the runs are.
 nlohmann::ordered_json report_document(const study::Study& study,

@@ -11,7 +11,7 @@
 namespace fathom {
 namespace {
 
-const std::string kDocument = R"({"schema":"fathom.report/1","title":"Small study"})";
+const std::string kDocument = R"({"schema":"fathom.report.v1","title":"Small study"})";
 
 TEST(StudyReport, WritesAPageBesideTheDocument) {
   const ScratchFolder folder;
@@ -47,7 +47,7 @@ TEST(StudyReport, SaysWhatIsWrongInOneLine) {
   refused(folder / "missing.json", "missing.json");
   refused(folder.path(), "no study here");
   refused(folder.write("broken.json", "{\"schema\": \"fath"), "broken.json");
-  refused(folder.write("other.json", R"({"schema":"fathom.plan/1"})"), "fathom.plan/1");
+  refused(folder.write("other.json", R"({"schema":"fathom.plan.v1"})"), "fathom.plan.v1");
   EXPECT_FALSE(std::filesystem::exists(folder / "other.html"));
 }
 

@@ -11,7 +11,7 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kStarFreeVersion = 1;
 /// A language whose depth has not moved over this many lengths has settled.
 constexpr std::size_t kSettled = 3;
 
@@ -81,8 +81,8 @@ std::vector<Part> plan_star_free(const Setup& setup) {
   for (std::size_t states = 1; states <= setup.size("states"); ++states) {
     const std::size_t shares = states < 3 ? 1 : kShares;
     for (std::size_t share = 0; share < shares; ++share) {
-      parts.push_back({fmt::format("star-free v{} states={} length={} share={}/{}", kMethodVersion,
-                                   states, length, share, shares),
+      parts.push_back({fmt::format("star-free v{} states={} length={} share={}/{}",
+                                   kStarFreeVersion, states, length, share, shares),
                        states < 3 ? 0.02 : 1.0, [=](const Ticker& tick) {
                          return count_languages(states, length, share, shares, tick);
                        }});

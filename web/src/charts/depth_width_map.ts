@@ -1,4 +1,4 @@
-// The map of loss over depth and width: one row a depth, one tile a trained width, coloured by the
+// The map of loss over depth and width: one row per depth, one tile per trained width, coloured by the
 // mean over seeds (viridis; dark is low). Lines: the width from which each depth pays.
 import type { Law } from '../document';
 import { s } from '../dom';
