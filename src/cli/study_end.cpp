@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "cli/json_output.h"
-#include "cli/repetition.h"
 #include "core/counts.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "study/design_text.h"
 #include "study/fit.h"
+#include "study/repetition.h"
 #include "study/study_rows.h"
 
 namespace fathom {
@@ -95,7 +95,7 @@ std::string longest_repetition(const std::vector<study::PlannedRun>& runs,
   for (const study::PlannedRun& run : runs) {
     longest = std::max(longest, static_cast<std::int64_t>(run.tokens));
   }
-  return repetition_note(longest, tokens->training_tokens);
+  return study::repetition_note(longest, tokens->training_tokens);
 }
 
 }  // namespace fathom

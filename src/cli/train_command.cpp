@@ -5,12 +5,12 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/keys_table.h"
-#include "cli/repetition.h"
 #include "cli/stop_signals.h"
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "engine/peak.h"
+#include "study/repetition.h"
 #include "terminal/progress.h"
 #include "terminal/table.h"
 #include "train/coordinate_check.h"
@@ -132,7 +132,7 @@ void run_train(const TrainOptions& options, Session& session) {
                           evaluation.loss, evaluation.bits_per_byte));
   };
   const std::string repeated =
-      repetition_note(spec.schedule.steps * spec.tokens_per_step(),
+      study::repetition_note(spec.schedule.steps * spec.tokens_per_step(),
                       static_cast<std::int64_t>(tokens.file(data::Split::train).size()));
   if (!repeated.empty()) session.err << "fathom: " << repeated << "\n";
   run.stop = [] { return StopSignals::came(); };

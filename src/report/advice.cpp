@@ -146,7 +146,7 @@ std::optional<Advice> use_more_text(const AdviceGround& ground) {
   for (const RunRow& row : ground.rows) longest = std::max(longest, row.tokens);
   const std::string note = study::repetition_note(longest, ground.text_tokens);
   if (note.empty()) return {};
-  return Advice{note};
+  return Advice{note + "."};
 }
 
 }  // namespace

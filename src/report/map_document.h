@@ -17,7 +17,7 @@
 
 namespace fathom::report {
 
-inline constexpr std::string_view kMapSchema = "fathom.map/1";
+inline constexpr std::string_view kMapSchema = "fathom.map.v1";
 inline constexpr int kMapDigits = 6;
 
 struct MapRequest {

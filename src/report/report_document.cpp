@@ -70,9 +70,8 @@ Json spec_json(const Study& study) {
 
 /// Tokens of the training text; 0 where they were not prepared or not kept.
 std::int64_t text_tokens(const Study& study) {
-  if (!study.has_tokens) return 0;
-  const data::TokenSet tokens(study.folder.tokens());
-  return as_signed(tokens.file(data::Split::train).info().count);
+  const std::optional<study::TokenFacts> facts = study::read_token_facts(study.folder);
+  return facts ? facts->training_tokens : 0;
 }
 
 Json curves_json(const Study& study, const std::vector<RunRow>& rows) {

@@ -151,7 +151,7 @@ Json Site::overview() {
   }
   Json roots = Json::array();
   for (const fs::path& root : options_.roots) roots.push_back(root.string());
-  return {{"schema", "fathom.overview/1"},
+  return {{"schema", "fathom.overview.v1"},
           {"title", "Fathom"},
           {"versions", report::program_versions()},
           {"roots", roots},

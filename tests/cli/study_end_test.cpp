@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/repetition.h"
 #include "run_command.h"
 #include "scratch_folder.h"
 #include "study/planted_study.h"
+#include "study/repetition.h"
 
 namespace fathom {
 namespace {
@@ -53,8 +53,8 @@ TEST(StudyEnd, AStoppedStudyClaimsNothing) {
 }
 
 TEST(Repetition, IsSaidPastFourPasses) {
-  EXPECT_EQ(repetition_note(4'000'000, 1'000'000), "");
-  const std::string note = repetition_note(100'000'000, 3'000'000);
+  EXPECT_EQ(study::repetition_note(4'000'000, 1'000'000), "");
+  const std::string note = study::repetition_note(100'000'000, 3'000'000);
   EXPECT_NE(note.find("33 times over"), std::string::npos) << note;
   EXPECT_NE(note.find("100M"), std::string::npos) << note;
   EXPECT_NE(note.find("3.00M"), std::string::npos) << note;

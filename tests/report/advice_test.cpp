@@ -5,7 +5,6 @@
 
 #include "study/fit.h"
 #include "study/planted_study.h"
-#include "study/repetition.h"
 
 namespace fathom::report {
 namespace {
@@ -54,12 +53,6 @@ TEST(Advice, SaysWhenTheTextWasReadTooOften) {
   EXPECT_TRUE(tells(advise({"", rows, {}, 1'000'000}), "20 times over"));
   EXPECT_FALSE(tells(advise({"", rows, {}, 5'000'000}), "times over"));  // four times
   EXPECT_FALSE(tells(advise({"", rows, {}}), "times over"));             // not known
-}
-
-TEST(Repetition, IsSaidBeyondFourPasses) {
-  EXPECT_EQ(study::repetition_note(400, 100), "");
-  EXPECT_NE(study::repetition_note(401, 100), "");
-  EXPECT_NE(study::repetition_note(100'000'000, 3'000'000).find("33 times"), std::string::npos);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ void write_results(const study::Study& study) {
     record.layers = run.spec.model.layers;
     record.width = run.spec.model.width;
     study::write_planted(study.folder, record);
-    std::string lines;
+    std::string lines = "{\"step\":1,\"loss\":5.5}\n";
     for (const int step : {10, 20, 30}) {
       lines += "{\"step\":" + std::to_string(step) + ",\"eval_loss\":3.5,\"bits_per_byte\":1.5}\n";
     }
@@ -58,6 +58,8 @@ TEST(ReportDocument, TellsWhatWasTrainedAndOnWhat) {
   // Three evaluations; a step is 4 sequences of 32 tokens.
   EXPECT_EQ(document["curves"][0]["points"],
             Json::parse("[[1280.0,3.5],[2560.0,3.5],[3840.0,3.5]]"));
+  // The curve begins with the first step, not with the first evaluation.
+  EXPECT_EQ(document["curves"][0]["training"], Json::parse("[[128.0,5.5]]"));
   EXPECT_EQ(document["published"]["a"], 5.039);
   EXPECT_EQ(document["published"]["b"], 0.0555);
   EXPECT_TRUE(document["published"]["correlation"].is_null());

@@ -101,6 +101,38 @@ export function chart_tests(test, { browser, reports }) {
     await page.close();
   });
 
+  test('labels are whole on a phone and lie over the lines', async () => {
+    const page = await open(browser(), reports.render('usual'), {
+      viewport: { width: 390, height: 844 },
+    });
+    for (const id of kCharts) {
+      await show(page, id);
+      const cut = await page.evaluate((chart) => {
+        const svg = document.querySelector(`#${chart} .stage > svg`);
+        const box = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll('text')]
+          .filter((text) => {
+            const own = text.getBoundingClientRect();
+            return own.left < box.left - 1 || own.right > box.right + 1;
+          })
+          .map((text) => text.textContent);
+      }, id);
+      assert.deepEqual(cut, [], id);
+    }
+    await page.close();
+    const wide = await open(browser(), reports.render('usual'));
+    await show(wide, 'depth-width-map');
+    // What is drawn later lies above.
+    const above = await wide.evaluate(() => {
+      const labels = document.querySelector('#depth-width-map .tile-labels');
+      const lines = [...document.querySelectorAll('#depth-width-map .line')];
+      const after = Node.DOCUMENT_POSITION_FOLLOWING;
+      return lines.length > 0 && lines.every((line) => line.compareDocumentPosition(labels) & after);
+    });
+    assert.ok(above);
+    await wide.close();
+  });
+
   test('a run that stopped early counts like a finished one', async () => {
     const page = await open(browser(), reports.render('early_stopped'));
     await show(page, 'loss-by-size');

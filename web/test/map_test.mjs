@@ -178,8 +178,8 @@ function number_tests(test, { browser, maps }) {
       const model = map.models[random(map.models.length)];
       const device = random(map.hardware.length);
       const shape = await maps().json('shape', model.name, '--hardware', map.hardware[device].name);
-      assert.equal(shape.params.total, model.total);
-      assert.equal(shape.params.non_embedding, model.non_embedding);
+      assert.equal(shape.parameters.total, model.total);
+      assert.equal(shape.parameters.non_embedding, model.non_embedding);
       assert.deepEqual([shape.shape.layers, shape.shape.width], [model.layers, model.width]);
       close(model.laws_layers, shape.consensus.layers, model.name);
       close(model.penalty, shape.consensus.loss_penalty, model.name);

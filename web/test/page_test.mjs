@@ -41,6 +41,21 @@ export function page_tests(test, { browser, reports }) {
     }
   }
 
+  test('says what to do, with the command that does it, and dumps no keys', async () => {
+    const { page: file, document: study } = reports.study('quiet');
+    assert.ok(study.advice.length > 0);
+    const page = await open(browser(), file);
+    const shown = await page.locator('.advice li').allInnerTexts();
+    assert.equal(shown.length, study.advice.length);
+    study.advice.forEach(({ text, command }, i) => {
+      assert.ok(shown[i].startsWith(text));
+      assert.ok(command === null || shown[i].endsWith(command));
+    });
+    const method = await page.locator('#method').innerText();
+    assert.doesNotMatch(method.split('The study’s specification')[0], /[a-z]_[a-z]|log coefficient/);
+    await page.close();
+  });
+
   test('says what is missing', async () => {
     const page = await open(browser(), reports.render('bare'));
     assert.match(await page.locator('.answer').innerText(), /no run yet/);
