@@ -7,6 +7,7 @@
 namespace fathom::embedded {
 extern const std::string_view report_html;
 extern const std::string_view lab_html;
+extern const std::string_view probe_html;
 }  // namespace fathom::embedded
 
 namespace fathom::report {
@@ -101,6 +102,10 @@ std::string render_lab(const nlohmann::ordered_json& document) {
 
 void write_report(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
   write_file_atomically(path, render_report(document));
+}
+
+void write_probe(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
+  write_file_atomically(path, render(embedded::probe_html, document));
 }
 
 void write_lab(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
