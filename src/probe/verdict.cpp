@@ -98,9 +98,10 @@ void say_cut(const ProbeResult& r, std::vector<std::string>& out) {
       r.shape.hardware);
   if (r.shape.trained_price) {
     text += fmt::format(
-        "; a model trained with {} layers fewer would lose about {:.3f} by the "
+        "; a model trained with {} fewer would lose about {:.3f} by the "
         "Gemstones law at 20 tokens a parameter",
-        removed.size(), *r.shape.trained_price);
+        removed.size() == 1 ? "one layer" : fmt::format("{} layers", removed.size()),
+        *r.shape.trained_price);
     if (now > 10 * *r.shape.trained_price) text += ": retrain rather than cut";
   }
   out.push_back(text + ".");

@@ -172,7 +172,7 @@ std::unique_ptr<PieceModel> read_unigram(const Json& spec) {
   std::vector<UnigramPiece> pieces;
   for (const Json& each : spec.at("vocab")) pieces.push_back({each.at(0), each.at(1)});
   const auto unknown = spec.find("unk_id");
-  return make_unigram(std::move(pieces),
+  return make_unigram(pieces,
                       unknown == spec.end() || unknown->is_null()
                           ? std::nullopt
                           : std::optional(unknown->get<std::size_t>()),
@@ -188,7 +188,7 @@ std::unique_ptr<PieceModel> make_word_piece(Vocabulary vocabulary, const std::st
                                      longest_word, origin);
 }
 
-std::unique_ptr<PieceModel> make_unigram(std::vector<UnigramPiece> pieces,
+std::unique_ptr<PieceModel> make_unigram(const std::vector<UnigramPiece>& pieces,
                                          std::optional<std::size_t> unknown, bool byte_fallback) {
   Vocabulary vocabulary;
   for (std::size_t i = 0; i < pieces.size(); ++i) {

@@ -54,7 +54,7 @@ struct UnigramPiece {
   std::string text;
   double score;
 };
-std::unique_ptr<PieceModel> make_unigram(std::vector<UnigramPiece> pieces,
+std::unique_ptr<PieceModel> make_unigram(const std::vector<UnigramPiece>& pieces,
                                          std::optional<std::size_t> unknown, bool byte_fallback);
 
 /// The "model" of a tokenizer.json; DataError for a kind that is not known.

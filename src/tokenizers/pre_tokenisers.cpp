@@ -107,7 +107,7 @@ PreTokeniser by_class(bool (*test)(std::int32_t), Behaviour behaviour) {
   };
 }
 
-PreTokeniser by_pattern(std::shared_ptr<Pattern> pattern, Behaviour behaviour, bool invert) {
+PreTokeniser by_pattern(const std::shared_ptr<Pattern>& pattern, Behaviour behaviour, bool invert) {
   return [pattern, behaviour, invert](std::vector<Piece>& pieces) {
     cut_all(pieces, [&](const std::string& text) {
       std::vector<Stretch> stretches = pattern->cut(text);
@@ -124,7 +124,7 @@ PreTokeniser make_split(const Json& spec, const std::string& origin) {
   auto compiled = std::make_shared<Pattern>(
       pattern.contains("Regex") ? Pattern(pattern.at("Regex").get<std::string>(), origin)
                                 : Pattern::literal(pattern.at("String"), origin));
-  return by_pattern(std::move(compiled), behaviour_named(spec.at("behavior"), origin),
+  return by_pattern(compiled, behaviour_named(spec.at("behavior"), origin),
                     spec.value("invert", false));
 }
 

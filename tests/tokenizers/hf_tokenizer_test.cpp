@@ -117,7 +117,7 @@ TEST(HfTokenizer, BytesStandInForUnknownCharacters) {
                   {"model",
                    {{"type", "BPE"},
                     {"vocab", vocab},
-                    {"merges", {{"▁", "a"}}},
+                    {"merges", Json::array({Json::array({"▁", "a"})})},
                     {"unk_token", "<unk>"},
                     {"fuse_unk", true},
                     {"byte_fallback", true}}}};
