@@ -3,8 +3,6 @@
 #
 # Precompiled headers that many targets share. GCC takes them only with the same code generation
 # flags (-O1 to -O3 and warnings may differ), so there is one form with OpenMP and one without.
-option(FATHOM_PCH "Precompile the standard headers that most files include" ON)
-
 function(fathom_precompile name)
   cmake_parse_arguments(PCH "" "" "HEADERS;LINKS" ${ARGN})
   if(NOT FATHOM_PCH)

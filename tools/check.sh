@@ -73,17 +73,17 @@ check_tidy() {
   fi
   local clang_tidy files count
   clang_tidy=$(tool clang-tidy) || return 1
-  # clang reads no precompiled headers of GCC: the same commands without them.
-  mkdir -p "$build/tidy"
-  sed -E 's/ -fpch-preprocess| -Winvalid-pch| -include [^ ]*cmake_pch\.hxx//g' \
-    "$build/compile_commands.json" >"$build/tidy/compile_commands.json"
+  # Commands for single files: without units of many files, which clang-tidy could not tell apart,
+  # and without precompiled headers of GCC, which clang does not read.
+  cmake -S . -B "$build/tidy" -G Ninja -DCMAKE_BUILD_TYPE=Release -DFATHOM_UNITY=OFF -DFATHOM_PCH=OFF \
+    >/dev/null
   if $all; then
     files=$(find src tests -name '*.cpp' | grep -v '^tests/fuzz/' | sort)
   else
     files=$(changed 'src/*.cpp')
   fi
   # Only what this build compiles.
-  files=$(for file in $files; do grep -q "/$file\"" "$build/compile_commands.json" && echo "$file"; done || true)
+  files=$(for file in $files; do grep -q "/$file\"" "$build/tidy/compile_commands.json" && echo "$file"; done || true)
   count=$(wc -w <<<"$files")
   if ! $all && [ "$count" -gt "$most_tidied" ]; then
     echo "tidy: the $most_tidied most changed of $count sources (tools/check.sh --all takes all)"

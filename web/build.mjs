@@ -1,7 +1,7 @@
 // Bundles src/ into one HTML template per page: node build.mjs FOLDER
 //
 // The script and the style sheet stand inside the page, so that it opens from file:// without a
-// network. The two marks @fathom-title@ and @fathom-document@ are filled in by src/report.
+// network. The marks @fathom-...@ are filled in by src/report.
 import { build } from 'esbuild';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -16,6 +16,8 @@ const kPages = {
   report: ['main.ts', 'style/report.css'],
   lab: ['lab/main.ts', 'style/lab.css'],
   probe: ['probe/main.ts', 'style/probe.css'],
+  map: ['map/main.ts', 'style/map.css'],
+  serve: ['serve/main.ts', 'style/serve.css'],
 };
 
 async function bundle(entry) {
@@ -38,7 +40,7 @@ async function build_page(name, [script_file, style_file]) {
   if (/<\/script/i.test(script) || /<\/style/i.test(style)) throw new Error('closing tag in bundle');
   let page = await readFile(join(here, 'src', 'page.html'), 'utf8');
   page = page.replace('@style@', () => style.trim()).replace('@script@', () => script.trim());
-  for (const mark of ['@fathom-title@', '@fathom-document@']) {
+  for (const mark of ['title', 'policy', 'news', 'document'].map((name) => `@fathom-${name}@`)) {
     if (page.split(mark).length !== 2) throw new Error(`${mark} must stand once in the template`);
   }
   await writeFile(join(folder, `${name}.html`), page);

@@ -20,7 +20,7 @@
 namespace fathom {
 namespace {
 
-struct Options {
+struct BenchOptions {
   std::string shapes = "2x64,4x128,6x192,6x256,12x256,12x384";
   std::int64_t batch = 16, context = 256, vocab = 1000;
   int threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -56,7 +56,7 @@ struct Speeds {
   double gemm_flops = 0, memory_bytes = 0;  // a second
 };
 
-model::ModelSpec parse_shape(const std::string& text, const Options& options) {
+model::ModelSpec parse_shape(const std::string& text, const BenchOptions& options) {
   const auto parts = split(text, 'x');
   if (parts.size() != 2) throw ConfigError(fmt::format("shape '{}' must look like 6x256", text));
   model::ModelSpec spec;
@@ -72,7 +72,7 @@ model::ModelSpec parse_shape(const std::string& text, const Options& options) {
   return spec;
 }
 
-std::vector<model::ModelSpec> parse_shapes(const Options& options) {
+std::vector<model::ModelSpec> parse_shapes(const BenchOptions& options) {
   std::vector<model::ModelSpec> specs;
   for (const std::string& shape : split(options.shapes, ',')) {
     specs.push_back(parse_shape(shape, options));
@@ -81,12 +81,12 @@ std::vector<model::ModelSpec> parse_shapes(const Options& options) {
   return specs;
 }
 
-std::string place_name(const Options& options) {
+std::string place_name(const BenchOptions& options) {
   if (options.device == "cuda") return engine::cuda_module().describe(0).name;
   return fmt::format("{} threads", options.threads);
 }
 
-void print_table(Session& session, const Options& options, const std::vector<Row>& rows,
+void print_table(Session& session, const BenchOptions& options, const std::vector<Row>& rows,
                  const Speeds& speeds) {
   const auto tokens = as_double(options.batch * options.context);
   Table table({{"L x D"},
@@ -138,7 +138,7 @@ void print_table(Session& session, const Options& options, const std::vector<Row
   }
 }
 
-void print_rows(Session& session, const Options& options, const std::vector<Row>& rows,
+void print_rows(Session& session, const BenchOptions& options, const std::vector<Row>& rows,
                 const Speeds& speeds, double peak_memory) {
   const auto tokens = as_double(options.batch * options.context);
   Json document = json_document("bench_train");
@@ -179,7 +179,7 @@ void print_rows(Session& session, const Options& options, const std::vector<Row>
   print_json(session, document);
 }
 
-void print_plan(const Options& options, Session& session) {
+void print_plan(const BenchOptions& options, Session& session) {
   model::BuildOptions build = options.build_options();
   if (options.offers.empty()) {
     build.target = engine::target_of(options.place());
@@ -193,7 +193,7 @@ void print_plan(const Options& options, Session& session) {
   print_plans(session, models, options.json);
 }
 
-void run_bench(const Options& options, Session& session) {
+void run_bench(const BenchOptions& options, Session& session) {
   if (options.print_plan) return print_plan(options, session);
   if (!options.offers.empty()) throw ConfigError("--offers is for --print-plan");
   const std::vector<model::ModelSpec> specs = parse_shapes(options);
@@ -213,7 +213,7 @@ void run_bench(const Options& options, Session& session) {
   }
 }
 
-struct PackOptions : Options {
+struct PackOptions : BenchOptions {
   std::int64_t steps = 50;
 };
 
@@ -257,7 +257,7 @@ void run_pack(const PackOptions& options, Session& session) {
                      timing.same_bits ? "are the same bits" : "DIFFER");
 }
 
-void add_shape_options(CommandTree& tree, Command& command, Options& options) {
+void add_shape_options(CommandTree& tree, Command& command, BenchOptions& options) {
   command.add_option("--shapes", options.shapes, "Layers x width, separated by commas")
       ->type_name("LxD,...");
   command.add_option("--batch", options.batch, "Sequences per step (default 16)")
@@ -287,7 +287,7 @@ void add_bench_command(CommandTree& tree) {
                              {{"bench train", "training steps of six shapes"},
                               {"bench pack", "several models at once on one device"}}},
                             {});
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchOptions>();
   Command& command = tree.add(
       bench, "train",
       {"Time training steps",

@@ -16,7 +16,7 @@ namespace {
 
 using namespace theory;
 
-struct Options {
+struct BoundsOptions {
   AnalysedNetwork network{0, 0, 1};
   std::string match_depths;
   bool json = false;
@@ -144,7 +144,7 @@ void print_text(Session& session, const BoundsReport& report) {
 }  // namespace
 
 void add_bounds_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BoundsOptions>();
   Command& command = tree.add(
       tree.root(), "bounds",
       {"What the theory proves about a depth and width",

@@ -15,7 +15,7 @@ std::string default_value_name(const OptionTarget& target) {
   if (std::holds_alternative<double*>(target)) return "X";
   const bool text = std::holds_alternative<std::string*>(target) ||
                     std::holds_alternative<std::vector<std::string>*>(target);
-  return text ? "TEXT" : "N";
+  return text ? "VALUE" : "N";
 }
 
 /// 1,048,576 or 0.5.
@@ -59,13 +59,22 @@ Option* Option::check(Range range) {
   return this;
 }
 
+Option* Option::positive() {
+  return check(Range{1, HUGE_VAL});
+}
+
+Option* Option::suggest(std::vector<std::string> values) {
+  suggestions_ = std::move(values);
+  return this;
+}
+
 Option* Option::expected(int least, int most) {
   expected_ = {least, most};
   return this;
 }
 
 std::string Option::label() const {
-  if (is_positional()) return positional_;
+  if (is_positional()) return type_name_.empty() ? positional_ : type_name_;
   std::vector<std::string> names;
   for (const std::string& name : short_names_) names.push_back("-" + name);
   for (const std::string& name : long_names_) names.push_back("--" + name);
@@ -74,15 +83,19 @@ std::string Option::label() const {
 
 std::string Option::value_name() const {
   if (flag_ || is_positional()) return "";
-  return type_name_.empty() ? default_value_name(target_) : type_name_;
+  if (!type_name_.empty()) return type_name_;
+  return values_.empty() ? default_value_name(target_) : "NAME";
 }
 
 std::string Option::meaning() const {
-  if (!values_.empty()) return fmt::format("{} ({})", description_, join(values_, " | "));
-  if (!range_) return description_;
-  const bool open = description_.ends_with(')');  // "Windows (default 3)" takes the range inside
-  return fmt::format("{}{}{} to {})", description_.substr(0, description_.size() - (open ? 1 : 0)),
-                     open ? "; " : " (", number_text(range_->low), number_text(range_->high));
+  std::string allowed = join(values_, " | ");
+  if (range_ && range_->has_top()) {
+    allowed = fmt::format("{} to {}", number_text(range_->low), number_text(range_->high));
+  }
+  if (allowed.empty()) return description_;
+  // "Windows (default 3)" takes them inside.
+  if (!description_.ends_with(')')) return fmt::format("{} ({})", description_, allowed);
+  return fmt::format("{}; {})", description_.substr(0, description_.size() - 1), allowed);
 }
 
 Command::Command(std::string name, CommandText text, std::function<void(Session&)> run,

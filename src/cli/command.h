@@ -4,6 +4,7 @@
 // knows that library (it is header-only and slow to compile).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,6 +36,8 @@ using OptionTarget = std::variant<bool*, int*, unsigned*, std::int64_t*, std::ui
 /// Least and largest number an option takes, both allowed.
 struct Range {
   double low, high;
+
+  bool has_top() const { return high < HUGE_VAL; }
 };
 
 class Option {
@@ -47,6 +50,10 @@ class Option {
   Option* group(std::string name);
   Option* required();
   Option* check(Range range);
+  /// A whole number from 1 on. Without it zero would pass for "not given".
+  Option* positive();
+  /// Offered by shell completion; other values are accepted too.
+  Option* suggest(std::vector<std::string> values);
   /// Of options that take several values: how many at one go (unlimited otherwise).
   Option* expected(int least, int most);
 
@@ -62,8 +69,12 @@ class Option {
   const std::optional<Range>& range() const { return range_; }
   const std::optional<std::pair<int, int>>& expected_count() const { return expected_; }
   const std::vector<std::string>& values() const { return values_; }
+  /// What a shell may offer: the values, or those suggested.
+  const std::vector<std::string>& completions() const {
+    return values_.empty() ? suggestions_ : values_;
+  }
 
-  /// "-j, --json" or "SIZE".
+  /// "-j, --json" or "SIZE"; a positional with a type name is shown as that.
   std::string label() const;
   /// What stands for the value in help: "N", "FILE"; nothing for flags and positionals.
   std::string value_name() const;
@@ -80,7 +91,7 @@ class Option {
   bool flag_ = false, required_ = false;
   std::optional<Range> range_;
   std::optional<std::pair<int, int>> expected_;
-  std::vector<std::string> values_;
+  std::vector<std::string> values_, suggestions_;
 };
 
 class Command {

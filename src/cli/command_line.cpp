@@ -2,33 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "cli/commands.h"
 #include "cli/parse.h"
 #include "core/error.h"
+#include "terminal/descriptor_buffer.h"
 
 namespace fathom {
 namespace {
-
-void add_all_commands(CommandTree& tree) {
-  add_plan_command(tree);
-  add_shape_command(tree);
-  add_compare_command(tree);
-  add_bounds_command(tree);
-  add_data_command(tree);
-  add_rank_command(tree);
-  add_train_command(tree);
-  add_study_command(tree);
-  add_lab_command(tree);
-  add_probe_command(tree);
-  add_bench_command(tree);
-  add_doctor_command(tree);
-  add_eval_command(tree);
-  add_generate_command(tree);
-  add_export_command(tree);
-  add_import_command(tree);
-  add_completion_command(tree);
-  add_man_command(tree);
-}
 
 /// --help and --version are parsed like flags; their values are never read.
 bool& ignored() {
@@ -49,7 +31,7 @@ CommandTree::CommandTree()
               {"bounds --layers 6 --width 1000 --heads 16", "what the theory proves about it"}}},
             nullptr, nullptr) {
   root_.add_flag("-h,--help", ignored(), "Show this help");
-  root_.add_flag("--version", ignored(), "Show the version");
+  root_.add_flag(kVersionNames, ignored(), "Show the version");
 }
 
 Command& CommandTree::add(Command& parent, const std::string& name, CommandText text,
@@ -63,6 +45,29 @@ Command& CommandTree::add(Command& parent, const std::string& name, CommandText 
 
 void CommandTree::restrict(Option* option, std::vector<std::string> values) {
   option->values_ = std::move(values);
+}
+
+void add_all_commands(CommandTree& tree) {
+  add_plan_command(tree);
+  add_shape_command(tree);
+  add_compare_command(tree);
+  add_bounds_command(tree);
+  add_data_command(tree);
+  add_rank_command(tree);
+  add_train_command(tree);
+  add_study_command(tree);
+  add_lab_command(tree);
+  add_probe_command(tree);
+  add_serve_command(tree);
+  add_bench_command(tree);
+  add_doctor_command(tree);
+  add_eval_command(tree);
+  add_generate_command(tree);
+  add_export_command(tree);
+  add_import_command(tree);
+  add_completion_command(tree);
+  add_man_command(tree);
+  add_help_command(tree);
 }
 
 int run_command_line(const std::vector<std::string>& arguments, Session& session) {
@@ -91,6 +96,18 @@ int run_command_line(const std::vector<std::string>& arguments, Session& session
   } catch (const std::exception& error) {
     return complain(fmt::format("internal error: {}", error.what()), 70);
   }
+}
+
+int run_program(const std::vector<std::string>& arguments, int output, std::ostream& err) {
+  DescriptorBuffer buffer(output);
+  std::ostream out(&buffer);
+  Session session{out, err, detect_terminal(output)};
+  const int code = run_command_line(arguments, session);
+  const int cause = buffer.finish();
+  if (cause == 0) return code;
+  const DataError error(fmt::format("cannot write the result: {}", std::strerror(cause)));
+  err << "fathom: " << error.what() << "\n";
+  return code == 0 ? error.exit_code() : code;
 }
 
 }  // namespace fathom

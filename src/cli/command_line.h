@@ -18,6 +18,8 @@ namespace fathom {
 inline constexpr const char* kExitCodes =
     "0 success, 2 bad request, 3 bad data, 4 device missing or failed, 70 bug, 130 stopped";
 
+inline constexpr const char* kVersionNames = "-V,--version";
+
 /// Where a command writes: results to out, talk to err.
 struct Session {
   std::ostream& out;
@@ -48,5 +50,9 @@ std::string render_completion(const Command& root, const std::string& shell);
 
 /// Parses and runs; never throws. Returns the exit code.
 int run_command_line(const std::vector<std::string>& arguments, Session& session);
+
+/// The same with results going to an open descriptor. What cannot be written there is told, and
+/// success becomes exit code 3.
+int run_program(const std::vector<std::string>& arguments, int output, std::ostream& err);
 
 }  // namespace fathom

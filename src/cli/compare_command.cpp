@@ -6,6 +6,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/shape_json.h"
+#include "cli/shape_view.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "shape/find_shape.h"
@@ -17,7 +18,7 @@ namespace {
 using planner::LawPlace;
 using planner::ShapeReport;
 
-struct Options {
+struct CompareOptions {
   std::vector<std::string> names;
   std::string hardware = kDefaultHardware;
   std::string tokens = std::to_string(kDefaultStepTokens);
@@ -105,7 +106,7 @@ void print_text(Session& session, const std::vector<ShapeReport>& reports) {
                   reports.front().hardware.title));
 }
 
-void run(Session& session, const Options& options) {
+void run(Session& session, const CompareOptions& options) {
   if (options.names.size() < 2) {
     throw ConfigError("give two shapes or more: names, hub ids, config.json files or LxD");
   }
@@ -124,7 +125,7 @@ void run(Session& session, const Options& options) {
 }  // namespace
 
 void add_compare_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   Command& command = tree.add(
       tree.root(), "compare",
       {"Shapes side by side: counts, memory, speed, and what the laws say",
@@ -133,11 +134,12 @@ void add_compare_command(CommandTree& tree) {
        {{"compare Llama-3-8B Qwen3-8B 48x3584", "two released models and one of yours"},
         {"compare mistralai/Mixtral-8x7B-v0.1 ./config.json", "a hub id and a file"}}},
       [options](Session& session) { run(session, *options); });
-  command.add_option("SHAPE", options->names, "Two or more shapes");
+  command.add_option("SHAPE", options->names, "Two or more shapes")->suggest(published_names());
   command
       .add_option("--hardware", options->hardware,
                   fmt::format("Profile for times, or a .toml file (default {})", kDefaultHardware))
-      ->type_name("HW");
+      ->type_name("HW")
+      ->suggest(hardware_names());
   command
       .add_option("--step-tokens", options->tokens,
                   fmt::format("Tokens per step and device (default {})", kDefaultStepTokens))

@@ -1,7 +1,8 @@
 // Shell completion scripts generated from the command tree.
 //
 // Each shell gets one flat table: for every command path its subcommands and options, and for
-// options with listed values those values. Other values complete as file names.
+// options with listed or suggested values (laws, hardware, presets, models) those values. Other
+// values complete as file names.
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
@@ -30,6 +31,13 @@ std::string quote(std::string_view text) {
   return quoted + "'";
 }
 
+std::vector<std::string> dashed_names(const Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.long_names()) names.push_back("--" + name);
+  for (const std::string& name : option.short_names()) names.push_back("-" + name);
+  return names;
+}
+
 /// The common body of bash and zsh: walk the words, then offer the words of that command path.
 std::string bash_function(const Command& root) {
   std::string words;
@@ -42,29 +50,29 @@ std::string bash_function(const Command& root) {
       for (const std::string& name : option->long_names()) offered.push_back("--" + name);
     }
     for (const Option* option : command->options()) {
-      if (option->values().empty()) continue;
-      if (option->is_positional()) {
-        offered.insert(offered.end(), option->values().begin(), option->values().end());
-        continue;
+      const std::vector<std::string>& words_of = option->completions();
+      if (option->is_positional()) offered.insert(offered.end(), words_of.begin(), words_of.end());
+      if (option->is_flag()) continue;
+      for (const std::string& name : dashed_names(*option)) {
+        values += fmt::format("    {}) words={} ;;\n", quote(command->path() + " " + name),
+                              quote(join(words_of, " ")));
       }
-      values += fmt::format("    {}) words={} ;;\n",
-                            quote(command->path() + " --" + option->long_names().front()),
-                            quote(join(option->values(), " ")));
     }
-    paths += fmt::format("      {}) path=\"$path $word\" ;;\n", quote(command->path()));
+    paths += fmt::format("      {}) place=\"$place $word\" ;;\n", quote(command->path()));
     words +=
         fmt::format("      {}) words={} ;;\n", quote(command->path()), quote(join(offered, " ")));
   }
+  // Not "path": zsh ties it to PATH.
   return fmt::format(R"(_fathom() {{
-  local path=fathom word words='' i
+  local place=fathom word words='' i
   local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}"
   for ((i = 1; i < COMP_CWORD; i++)); do
     word="${{COMP_WORDS[i]}}"
-    case "$path $word" in
+    case "$place $word" in
 {}    esac
   done
-  case "$path $previous" in
-{}    *) case "$path" in
+  case "$place $previous" in
+{}    *) case "$place" in
 {}    esac ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -81,7 +89,10 @@ std::string bash_script(const Command& root) {
 std::string zsh_script(const Command& root) {
   return "#compdef fathom\n# zsh completion for fathom:  source <(fathom completion zsh)\n"
          "autoload -U +X bashcompinit && bashcompinit\n" +
-         bash_function(root) + "complete -o default -F _fathom fathom\n";
+         bash_function(root) +
+         "complete -o default -F _fathom fathom\n"
+         // Autoloaded, this file is the function of the first completion: it must answer it too.
+         "[[ ${funcstack[1]} == _fathom ]] && _bash_complete -o default -F _fathom\n";
 }
 
 /// fish asks per option: -n condition on the subcommand path, -l name, -a values, -d description.
@@ -99,7 +110,7 @@ std::string fish_script(const Command& root) {
                             quote(sub->name()), quote(sub->text().summary));
     }
     for (const Option* option : command->options()) {
-      const std::string values = join(option->values(), " ");
+      const std::string values = join(option->completions(), " ");
       std::string line = fmt::format("complete -c fathom -n {}", quote(condition));
       if (option->is_positional()) {
         if (values.empty()) continue;
@@ -108,7 +119,7 @@ std::string fish_script(const Command& root) {
       }
       for (const std::string& name : option->long_names()) line += " -l " + name;
       for (const std::string& name : option->short_names()) line += " -s " + name;
-      if (!option->is_flag()) line += values.empty() ? " -r" : " -x -a " + quote(values);
+      if (!option->is_flag()) line += values.empty() ? " -r" : " -r -a " + quote(values);
       script += line + " -d " + quote(option->description()) + "\n";
     }
   }

@@ -22,7 +22,7 @@ namespace {
 using namespace data;
 
 struct PrepareOptions {
-  std::string corpus, output, documents = "auto", separator, valid = "5%", test = "5%";
+  std::string corpus, output, documents = "auto", separator, text_field, valid = "5%", test = "5%";
   std::string valid_from, test_from, tokenizer = "bpe", tokenizer_from;
   std::string vocabulary = "2000", sample = "32M";
   std::uint64_t seed = 0;
@@ -49,8 +49,10 @@ PrepareRequest to_request(const PrepareOptions& options) {
   add_held_out(options.valid_from, Split::valid, request.split.valid);
   add_held_out(options.test_from, Split::test, request.split.test);
   request.documents.kind = parse_enum<DocumentKind>(options.documents, "document rule");
+  request.documents.text_field = options.text_field;
   if (!options.separator.empty()) {
-    request.documents = {DocumentKind::separator, options.separator};
+    request.documents.kind = DocumentKind::separator;
+    request.documents.separator = options.separator;
   }
   request.tokenizer = {options.tokenizer, as_size(parse_whole(options.vocabulary, "--vocab")),
                        as_size(parse_whole(options.sample, "--tokenizer-sample"))};
@@ -91,10 +93,13 @@ void mention_empty_splits(Session& session, const SplitRule& rule, const Prepare
   for (const Split split : {Split::valid, Split::test}) {
     const double share = split == Split::valid ? rule.valid : rule.test;
     if (share == 0 || report.splits[split].count > 0) continue;
-    session.err << fmt::format("fathom: none of {} documents fell into the {} split{}\n",
-                               format_whole(static_cast<std::int64_t>(documents)), to_string(split),
-                               documents < 100 ? "; --documents paragraphs or lines makes more"
-                                               : " (equal ones stay together)");
+    const std::int64_t needed = documents_for_share(share);
+    session.err << fmt::format(
+        "fathom: no text in the {} split: {} {}, none fell into it{}\n", to_string(split),
+        format_whole(as_signed(documents)), documents == 1 ? "document" : "documents",
+        as_signed(documents) < needed
+            ? fmt::format("; about {} would do, --documents lines or paragraphs makes more", needed)
+            : " (equal ones stay together)");
   }
 }
 
@@ -231,8 +236,10 @@ void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& op
   command.add_option("-o,--output", options.output, "The folder to write")
       ->required()
       ->type_name("DIR");
-  tree.restrict(command.add_option("--tokenizer", options.tokenizer,
-                                   "How to split text into tokens (default bpe)"),
+  tree.restrict(command
+                    .add_option("--tokenizer", options.tokenizer,
+                                "How to split text into tokens (default bpe)")
+                    ->type_name("KIND"),
                 tokenizer_kinds());
   command.add_option("--vocab", options.vocabulary, "Vocabulary of a bpe tokenizer (default 2000)")
       ->type_name("N");
@@ -244,14 +251,21 @@ void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& op
       .add_option("--tokenizer-from", options.tokenizer_from,
                   "Use the tokenizer of another prepared corpus")
       ->type_name("DIR");
-  tree.restrict(command.add_option("--documents", options.documents,
-                                   "What a document is (default auto: a file of a folder; else "
-                                   "an article after '= Title ='; else a block of 16 KiB)"),
-                {"auto", "file", "titles", "paragraphs", "lines", "blocks"});
+  tree.restrict(
+      command
+          .add_option("--documents", options.documents,
+                      "What a document is (default auto: a line of JSONL; a file of a "
+                      "folder; else an article after '= Title ='; else a block of 16 KiB)")
+          ->type_name("RULE"),
+      {"auto", "file", "titles", "paragraphs", "lines", "blocks", "jsonl"});
   command
       .add_option("--document-separator", options.separator,
                   "A line equal to this text ends a document and is dropped")
-      ->type_name("TEXT");
+      ->type_name("LINE");
+  command
+      .add_option("--text-field", options.text_field,
+                  "JSONL: the field that holds the text (default text)")
+      ->type_name("NAME");
   command.add_option("--valid", options.valid, "Share of documents for validation (default 5%)")
       ->type_name("SHARE");
   command.add_option("--test", options.test, "Share of documents for the test (default 5%)")
@@ -262,7 +276,8 @@ void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& op
       ->type_name("CORPUS");
   command.add_option("--seed", options.seed, "Seed of the split (default 0)")->type_name("N");
   command.add_option("--threads", options.threads, "Encoding threads (default all cores)")
-      ->type_name("N");
+      ->type_name("N")
+      ->positive();
   command.add_flag("--json", options.json, "Print JSON");
 }
 
@@ -271,12 +286,14 @@ void add_prepare(CommandTree& tree, Command& parent) {
   Command& command = tree.add(
       parent, "prepare",
       {"Turn a corpus into token files",
-       "Reads plain text, .xz or .zst (recognised by content), splits it by document into train, "
+       "Reads plain text or JSONL, also packed as .gz, .xz or .zst (recognised by content), splits "
+       "it by document into train, "
        "valid and test, and writes memory-mapped token files. Inputs may be larger than memory. "
        "The same text and options give the same files on any machine.",
        {{"data prepare sotu -o tokens/", "the default corpus, bpe with a vocabulary of 2000"},
         {"data prepare wiki.txt.zst -o tokens/ --vocab 8K --valid 1% --test 1%",
          "a packed file, articles split at '= Title =' lines"},
+        {"data prepare dump.jsonl.gz -o tokens/ --text-field body", "a document per line of JSON"},
         {"data prepare books/ -o tokens/ --tokenizer bytes", "a folder, one document per file"},
         {"data prepare - -o tokens/ --document-separator '<|end|>' < dump.txt",
          "a stream, documents ended by a line"}}},

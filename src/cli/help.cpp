@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/usage.h"
+#include "core/error.h"
 #include "core/text.h"
 
 namespace fathom {
-namespace {
 
-std::string usage(const Command& command) {
+std::string usage_line(const Command& command) {
   std::string line = command.path();
   bool has_flags = false;
   for (const Option* option : command.options()) {
@@ -23,6 +25,8 @@ std::string usage(const Command& command) {
   if (has_flags) line += " [OPTIONS]";
   return line;
 }
+
+namespace {
 
 std::string group_of(const Option& option) {
   return option.is_positional() ? "Arguments" : option.group_name();
@@ -57,7 +61,7 @@ std::string definition_list(const std::vector<std::pair<std::string, std::string
 std::string render_help(const Command& command, const Terminal& terminal) {
   const CommandText& about = command.text();
   std::string text = fmt::format("{}\n\n{} {}\n", terminal.accent(about.summary),
-                                 terminal.bold("Usage:"), usage(command));
+                                 terminal.bold("Usage:"), usage_line(command));
   if (!about.examples.empty()) {
     text += "\n" + terminal.bold("Examples:") + "\n";
     for (const Example& example : about.examples) {
@@ -97,6 +101,41 @@ std::string render_help(const Command& command, const Terminal& terminal) {
     text += fmt::format("\nSee 'fathom COMMAND --help' for each. Exit codes: {}.\n", kExitCodes);
   }
   return terminal.plain(text);
+}
+
+namespace {
+
+const Command& find_command(const Command& root, const std::vector<std::string>& words) {
+  const Command* command = &root;
+  for (const std::string& word : words) {
+    const Command* sub = command->find_subcommand(word);
+    if (sub == nullptr) {
+      std::vector<std::string> known;
+      for (const Command* shown : command->subcommands()) known.push_back(shown->name());
+      throw ConfigError(fmt::format("'{}' has no command '{}'.{} See '{} --help'.", command->path(),
+                                    word, did_you_mean(word, known), command->path()));
+    }
+    command = sub;
+  }
+  return *command;
+}
+
+}  // namespace
+
+void add_help_command(CommandTree& tree) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  std::vector<std::string> names;
+  for (const Command* command : tree.root().subcommands()) names.push_back(command->name());
+  Command& command =
+      tree.add(tree.root(), "help",
+               {"Show the help of a command",
+                "",
+                {{"help plan", "the same as plan --help"},
+                 {"help study run", "of a command inside another"}}},
+               [&tree, words](Session& session) {
+                 session.out << render_help(find_command(tree.root(), *words), session.terminal);
+               });
+  command.add_option("COMMAND", *words, "Its name, or names")->suggest(std::move(names));
 }
 
 }  // namespace fathom

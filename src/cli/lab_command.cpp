@@ -14,7 +14,7 @@
 namespace fathom {
 namespace {
 
-struct ListOptions {
+struct LabListOptions {
   std::string directory;
   bool markdown = false;
   bool json = false;
@@ -28,7 +28,7 @@ std::string verdict_in(const std::vector<lab::Json>& documents, const std::strin
   return "";
 }
 
-void run_list(Session& session, const ListOptions& options) {
+void run_list(Session& session, const LabListOptions& options) {
   if (options.markdown) {
     session.out << lab::claims_page();
     return;
@@ -62,7 +62,7 @@ void run_list(Session& session, const ListOptions& options) {
               << "\n  'fathom lab show CLAIM' tells more, 'fathom lab run CLAIM' asks again.\n";
 }
 
-struct ShowOptions {
+struct LabShowOptions {
   std::string id;
   bool json = false;
 };
@@ -81,10 +81,10 @@ void print_paragraph(Session& session, const std::string& label, const std::stri
   }
 }
 
-void run_show(Session& session, const ShowOptions& options) {
+void run_show(Session& session, const LabShowOptions& options) {
   const lab::Claim& claim = lab::find_claim(options.id);
   if (options.json) {
-    Json document = json_document("lab_claim");
+    Json document = json_document("lab_show");
     document.update(lab::claim_json(claim));
     return print_json(session, document);
   }
@@ -117,7 +117,7 @@ void run_show(Session& session, const ShowOptions& options) {
 }  // namespace
 
 void add_lab_list(CommandTree& tree, Command& lab_command) {
-  auto options = std::make_shared<ListOptions>();
+  auto options = std::make_shared<LabListOptions>();
   Command& command =
       tree.add(lab_command, "list",
                {"All claims and what was found",
@@ -131,7 +131,7 @@ void add_lab_list(CommandTree& tree, Command& lab_command) {
 }
 
 void add_lab_show(CommandTree& tree, Command& lab_command) {
-  auto options = std::make_shared<ShowOptions>();
+  auto options = std::make_shared<LabShowOptions>();
   Command& command = tree.add(
       lab_command, "show",
       {"One claim: statement, experiment, criterion, verdict",

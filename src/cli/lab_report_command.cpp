@@ -11,25 +11,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct ReportOptions {
+struct LabReportOptions {
   std::string directory;
   std::string output;
   bool open = false;
   bool json = false;
 };
 
-void run_report(Session& session, const ReportOptions& options) {
+void run_report(Session& session, const LabReportOptions& options) {
   const fs::path page = options.output.empty() ? fs::path(options.directory) / "report.html"
                                                : fs::path(options.output);
-  report::write_lab(page, report::make_lab_document(options.directory));
-  print_page(session, "lab_report", page, options.json);
-  if (options.open) open_page(session, page);
+  write_page(session, "lab_report", {page, options.open, options.json},
+             report::render_lab(report::make_lab_document(options.directory)));
 }
 
 }  // namespace
 
 void add_lab_report(CommandTree& tree, Command& lab_command) {
-  auto options = std::make_shared<ReportOptions>();
+  auto options = std::make_shared<LabReportOptions>();
   Command& command = tree.add(
       lab_command, "report",
       {"Write the verdicts of a run as one HTML file",
@@ -41,7 +40,9 @@ void add_lab_report(CommandTree& tree, Command& lab_command) {
       [options](Session& session) { run_report(session, *options); });
   command.add_option("DIR", options->directory, "A directory of 'fathom lab run --out'")
       ->required();
-  command.add_option("-o,--output", options->output, "The file to write (default DIR/report.html)")
+  command
+      .add_option("-o,--output", options->output,
+                  "The file to write, - for standard output (default DIR/report.html)")
       ->type_name("FILE");
   command.add_flag("--open", options->open, "Open it in the browser");
   command.add_flag("--json", options->json, "Print JSON");

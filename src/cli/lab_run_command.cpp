@@ -18,7 +18,7 @@
 namespace fathom {
 namespace {
 
-struct RunOptions {
+struct LabRunOptions {
   std::vector<std::string> ids;
   std::vector<std::string> more;                          // further claims on the command line
   std::map<std::string, std::vector<std::string>> texts;  // empty: not given
@@ -30,7 +30,7 @@ struct RunOptions {
   bool json = false;
 };
 
-std::vector<lab::GivenOption> given_options(const RunOptions& options) {
+std::vector<lab::GivenOption> given_options(const LabRunOptions& options) {
   std::vector<lab::GivenOption> given;
   for (const auto& [name, texts] : options.texts) {
     if (!texts.empty()) given.push_back({name, texts.back()});
@@ -42,7 +42,8 @@ std::vector<lab::GivenOption> given_options(const RunOptions& options) {
   return given;
 }
 
-std::vector<lab::Setup> setups_of(const RunOptions& options, const std::vector<std::string>& ids) {
+std::vector<lab::Setup> setups_of(const LabRunOptions& options,
+                                  const std::vector<std::string>& ids) {
   const auto given = given_options(options);
   const bool several = ids.size() > 1;
   for (const lab::GivenOption& each : given) {
@@ -63,7 +64,7 @@ std::vector<lab::Setup> setups_of(const RunOptions& options, const std::vector<s
   return setups;
 }
 
-std::vector<std::string> claims_of(const RunOptions& options) {
+std::vector<std::string> claims_of(const LabRunOptions& options) {
   std::vector<std::string> ids = options.ids;
   for (const std::string& id : options.more) {
     lab::find_claim(id);
@@ -96,7 +97,7 @@ void print_json_results(Session& session, const std::vector<lab::LabResult>& res
   print_json(session, document);
 }
 
-void run_lab(Session& session, const RunOptions& options, bool all) {
+void run_lab(Session& session, const LabRunOptions& options, bool all) {
   const std::vector<std::string> ids = claims_of(options);
   const std::vector<lab::Setup> setups = setups_of(options, ids);
   // Everything that can be refused is, before any work and before a directory is made.
@@ -124,7 +125,7 @@ void run_lab(Session& session, const RunOptions& options, bool all) {
   }
 }
 
-void add_common_options(CommandTree& tree, Command& command, RunOptions& options) {
+void add_common_options(CommandTree& tree, Command& command, LabRunOptions& options) {
   command.add_flag("--quick", options.quick, "Fewer seeds and sizes: seconds instead of minutes");
   command.add_option("--seeds", options.seeds, "Random draws, for experiments that have any")
       ->type_name("N");
@@ -148,7 +149,7 @@ void add_common_options(CommandTree& tree, Command& command, RunOptions& options
   command.add_flag("--json", options.json, "Print JSON");
 }
 
-void add_own_option(CommandTree& tree, Command& command, RunOptions& options,
+void add_own_option(CommandTree& tree, Command& command, LabRunOptions& options,
                     const lab::Option& option) {
   if (option.name == "seeds") return;
   const std::string flag = "--" + option.name;
@@ -166,7 +167,7 @@ void add_own_option(CommandTree& tree, Command& command, RunOptions& options,
 }
 
 void add_claim_run(CommandTree& tree, Command& run, const lab::Claim& claim) {
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<LabRunOptions>();
   options->ids = {claim.id};
   std::vector<Example> examples{{"lab run " + claim.id, "the full experiment"},
                                 {"lab run " + claim.id + " --quick --json", "less of it, as JSON"}};
@@ -197,7 +198,7 @@ void add_lab_run(CommandTree& tree, Command& lab_command) {
         {"lab run all --quick --out my-lab", "all of them, kept"},
         {"lab run rank-collapse --help", "the options of one experiment"}}},
       nullptr);
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<LabRunOptions>();
   options->ids = lab::claim_ids();
   Command& all = tree.add(run, "all",
                           {"Run every claim",

@@ -3,6 +3,7 @@
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/usage.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -51,7 +52,8 @@ std::string render_man_page(const Command& command) {
   std::string page =
       fmt::format(".TH {} 1 \"\" \"fathom {}\" \"Fathom manual\"\n", roff(upper), FATHOM_VERSION);
   page += fmt::format(".SH NAME\n{} \\- {}\n", roff(name), roff(about.summary));
-  page += fmt::format(".SH SYNOPSIS\n.B {}\n[\\fIOPTIONS\\fR]\n", roff(command.path()));
+  page += fmt::format(".SH SYNOPSIS\n\\fB{}\\fR{}\n", roff(command.path()),
+                      roff(usage_line(command).substr(command.path().size())));
   if (!about.examples.empty()) page += ".SH EXAMPLES\n";
   for (const Example& example : about.examples) {
     page += fmt::format(".TP\n.B fathom {}\n{}\n", roff(example.command), roff(example.meaning));

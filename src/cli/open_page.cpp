@@ -4,10 +4,18 @@
 #include <unistd.h>
 
 #include "cli/json_output.h"
+#include "cli/text_output.h"
 
 namespace fathom {
 
 namespace fs = std::filesystem;
+
+void write_page(Session& session, const std::string& kind, const PageOutput& output,
+                const std::string& page) {
+  if (!write_text_output(session, output.path.string(), page)) return;
+  print_page(session, kind, output.path, output.json);
+  if (output.open) open_page(session, output.path);
+}
 
 void print_page(Session& session, const std::string& kind, const fs::path& page, bool json) {
   if (!json) {
@@ -16,7 +24,9 @@ void print_page(Session& session, const std::string& kind, const fs::path& page,
   }
   Json result = json_document(kind);
   result["path"] = page.string();
-  result["bytes"] = fs::file_size(page);
+  std::error_code no_file;  // a pipe has no size
+  const auto bytes = fs::file_size(page, no_file);
+  result["bytes"] = no_file ? Json() : Json(bytes);
   print_json(session, result);
 }
 

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 
+#include "cli/command_line.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -36,8 +39,9 @@ std::string explain_number(const Option& option, const std::string& word) {
   const Range range = option.range().value_or(Range{-HUGE_VAL, HUGE_VAL});
   if (readable && value >= range.low && value <= range.high) return "";
   std::string message = fmt::format("'{}' is not a {}", word, whole ? "whole number" : "number");
-  if (option.range()) message += fmt::format(" from {:.10g} to {:.10g}", range.low, range.high);
-  return message;
+  if (!option.range()) return message;
+  return message + (range.has_top() ? fmt::format(" from {:.10g} to {:.10g}", range.low, range.high)
+                                    : fmt::format(" of at least {:.10g}", range.low));
 }
 
 void restrict_values(CLI::Option& parsed, const Option& option) {
@@ -69,7 +73,7 @@ void add_options(CLI::App& app, const Command& command) {
   for (const Option* option : command.options()) {
     if (option->names() == "-h,--help") {
       app.set_help_flag(option->names(), option->description());
-    } else if (option->names() == "--version") {
+    } else if (option->names() == kVersionNames) {
       app.set_version_flag(option->names(), "");
     } else if (option->is_flag()) {
       app.add_flag(option->names(), *std::get<bool*>(option->target()), option->description());
@@ -114,6 +118,39 @@ std::string explain_extra(const std::string& word, const Command& command) {
                      did_you_mean(word, known), command.path());
 }
 
+/// How help calls the option that CLI11's message begins with ("--corpus is required", "PLACES:
+/// ...").
+std::string subject_of(const std::string& message, const Command& command) {
+  std::string name = message.substr(0, message.find_first_of(": "));
+  for (const Option* option : command.options()) {
+    for (const std::string& part : split(option->names(), ',')) {
+      if (part == name && option->is_positional()) return option->label();
+    }
+  }
+  return name;
+}
+
+/// CLI11's complaint in our words.
+std::string own_words(const CLI::ParseError& error, const Command& command) {
+  const std::string message = error.what();
+  const std::string subject = subject_of(message, command);
+  if (message.ends_with("is required")) return subject + " is required";
+  int most = 0, given = 0;
+  const std::size_t numbers = message.find("At Most ");
+  if (numbers != std::string::npos &&
+      std::sscanf(message.c_str() + numbers, "At Most %d required but received %d", &most,
+                  &given) == 2) {
+    return most == 1 ? fmt::format("{} is given {} times; give it once", subject, given)
+                     : fmt::format("{} takes at most {} words; {} are given", subject, most, given);
+  }
+  if (error.get_name() == "ArgumentMismatch") return subject + " needs a value";
+  if (error.get_name() == "ConversionError") {
+    // "Could not convert: --name = word", of a flag "Could not convert: word"
+    return "a value cannot be read or a flag was given one" + message.substr(message.find(':'));
+  }
+  return message;
+}
+
 /// CLI11 checks required values before left-over words, so a typo would be reported as a missing
 /// argument. Left-over words are the likelier cause: look for them first.
 std::string explain(const CLI::App& app, const Command& command, const CLI::ParseError& error) {
@@ -122,10 +159,8 @@ std::string explain(const CLI::App& app, const Command& command, const CLI::Pars
     if (word.starts_with("-") && word.size() > 1) return explain_extra(word, command);
   }
   if (!extras.empty()) return explain_extra(extras.front(), command);
-  std::string message = error.what();
-  for (char& c : message) {
-    if (c == '\n') c = ' ';
-  }
+  std::string message = own_words(error, command);
+  std::replace(message.begin(), message.end(), '\n', ' ');
   return fmt::format("{}. See '{} --help'.", message, command.path());
 }
 

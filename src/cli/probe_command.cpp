@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ProbeRequest {
   std::string model, text = "sotu", ids, targets, tokens, window, hardware = kDefaultHardware;
   std::string drop, write, report;
   double seconds = 600;
@@ -34,22 +34,22 @@ struct Options {
   bool quick = false, json = false;
 };
 
-constexpr std::int64_t kMostTokens = 65536, kWindow = 512;
+constexpr std::int64_t kProbeTokens = 65536, kProbeWindow = 512;
 
 std::string name_of_model(const fs::path& path) {
   std::string name = path.filename().string();
   return name.empty() ? path.parent_path().filename().string() : name;
 }
 
-probe::ProbeText read_text(const pretrained::Weights& weights, const Options& o) {
+probe::ProbeText read_probe_windows(const pretrained::Weights& weights, const ProbeRequest& o) {
   probe::TextRequest request;
   request.text = o.text;
   request.ids = o.ids;
   request.targets = o.targets;
-  request.most_tokens = o.tokens.empty() ? kMostTokens : parse_whole(o.tokens, "--tokens");
+  request.most_tokens = o.tokens.empty() ? kProbeTokens : parse_whole(o.tokens, "--tokens");
   const std::int64_t context = weights.layout().context;
   request.window =
-      o.window.empty() ? std::min(kWindow, context) : parse_whole(o.window, "--window");
+      o.window.empty() ? std::min(kProbeWindow, context) : parse_whole(o.window, "--window");
   if (request.window < 2 || request.window > context) {
     throw ConfigError(fmt::format("--window {} is outside 2 to {}, the model's context",
                                   request.window, context));
@@ -58,14 +58,14 @@ probe::ProbeText read_text(const pretrained::Weights& weights, const Options& o)
   return probe::read_probe_text(request, weights.tokenizer(), weights.tokenizer_note());
 }
 
-unsigned thread_count(const Options& o) {
+unsigned probe_threads(const ProbeRequest& o) {
   return threads_or_all(static_cast<unsigned>(o.threads));
 }
 
-probe::ProbeResult run_model(Session& session, pretrained::Weights& weights,
-                             const probe::ProbeText& text, const Options& o) {
+probe::ProbeResult run_whole_probe(Session& session, pretrained::Weights& weights,
+                                   const probe::ProbeText& text, const ProbeRequest& o) {
   probe::ProbeOptions options;
-  options.threads = thread_count(o);
+  options.threads = probe_threads(o);
   options.seconds = o.seconds;
   options.fixed_tokens = !o.tokens.empty() || !o.ids.empty();
   options.hardware = o.hardware;
@@ -79,10 +79,10 @@ probe::ProbeResult run_model(Session& session, pretrained::Weights& weights,
 
 /// The loss without the layers, and the folder without them.
 void run_drop(Session& session, pretrained::Weights& weights, const probe::ProbeText& text,
-              const Options& o) {
+              const ProbeRequest& o) {
   const std::vector<std::int64_t> dropped = probe::parse_layers(o.drop, weights.layout().depth());
   probe::SweepControl control;
-  control.threads = thread_count(o);
+  control.threads = probe_threads(o);
   probe::Sweep sweep(weights, control);
   const std::span<const probe::Window> windows(text.windows);
   const probe::DropCost cost = probe::measure_drop(sweep, windows, dropped);
@@ -116,16 +116,16 @@ void run_drop(Session& session, pretrained::Weights& weights, const probe::Probe
   }
 }
 
-void run_probe(Session& session, const Options& o) {
+void run_probe(Session& session, const ProbeRequest& o) {
   if (!o.write.empty() && o.drop.empty()) throw ConfigError("--write needs --drop");
   pretrained::Weights weights(probe::open_model(o.model),
                               static_cast<std::uint64_t>(parse_bytes(o.memory, "--memory")));
-  Options read = o;
+  ProbeRequest read = o;
   // Enough for an interval; the whole probe decides for itself.
   if (!o.drop.empty() && o.tokens.empty()) read.tokens = "16384";
-  const probe::ProbeText text = read_text(weights, read);
+  const probe::ProbeText text = read_probe_windows(weights, read);
   if (!o.drop.empty()) return run_drop(session, weights, text, o);
-  const probe::ProbeResult result = run_model(session, weights, text, o);
+  const probe::ProbeResult result = run_whole_probe(session, weights, text, o);
   Json document = json_document("probe");
   probe::write_result(result, document);
   if (!o.report.empty()) {
@@ -141,8 +141,8 @@ void run_probe(Session& session, const Options& o) {
 }  // namespace
 
 void add_probe_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
-  Options& o = *options;
+  auto options = std::make_shared<ProbeRequest>();
+  ProbeRequest& o = *options;
   Command& command = tree.add(
       tree.root(), "probe",
       {"What a trained model does with its depth",

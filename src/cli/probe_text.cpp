@@ -12,21 +12,26 @@
 namespace fathom {
 namespace {
 
-using namespace probe;
+using probe::Cost;
+using probe::Curves;
+using probe::HeadResult;
+using probe::HeadRole;
+using probe::LayerResult;
+using probe::ProbeResult;
 
-std::string nats(double value) {
+std::string nats_text(double value) {
   if (!std::isfinite(value)) return "-";
   return std::abs(value) >= 10 ? fmt::format("{:.2f}", value) : fmt::format("{:.4f}", value);
 }
 
 std::string with_reach(const Cost& cost) {
   const double reach = (cost.high - cost.low) / 2;
-  return std::isfinite(reach) ? fmt::format("{} ± {}", nats(cost.mean), nats(reach))
-                              : nats(cost.mean);
+  return std::isfinite(reach) ? fmt::format("{} ± {}", nats_text(cost.mean), nats_text(reach))
+                              : nats_text(cost.mean);
 }
 
 /// A bar on a logarithmic axis from 0.001 to 10 nats.
-std::string bar(double cost) {
+std::string cost_bar(double cost) {
   constexpr double kDecades = 4;
   constexpr int kWidth = 16;
   if (!(cost > 0.001)) return "";
@@ -34,7 +39,7 @@ std::string bar(double cost) {
   return std::string(static_cast<std::size_t>(std::lround(share * kWidth)), '#');
 }
 
-std::string layers_table(const ProbeResult& r, const Terminal& terminal) {
+std::string probe_layers_table(const ProbeResult& r, const Terminal& terminal) {
   Table table({{"layer", Align::right},
                {"influence", Align::right},
                {"removal, nats", Align::right},
@@ -48,8 +53,8 @@ std::string layers_table(const ProbeResult& r, const Terminal& terminal) {
       continue;
     }
     table.add_row({fmt::format("{}", l.layer), fmt::format("{:.4f}", l.geometry.influence),
-                   with_reach(l.removal), nats(l.attention.mean), nats(l.ffn.mean), name_of(l.cls),
-                   bar(l.removal.mean)});
+                   with_reach(l.removal), nats_text(l.attention.mean), nats_text(l.ffn.mean),
+                   name_of(l.cls), cost_bar(l.removal.mean)});
   }
   return table.render(terminal);
 }
@@ -82,7 +87,7 @@ std::string cuts_table(const ProbeResult& r, const Terminal& terminal) {
          table.render(terminal);
 }
 
-std::string heads_line(const ProbeResult& r) {
+std::string probe_heads_line(const ProbeResult& r) {
   if (r.heads.empty()) return "";
   std::string text = "\n  heads ";
   for (const HeadRole role : kEnumValues<HeadRole>) {
@@ -115,9 +120,9 @@ std::string render_probe(const ProbeResult& r, const Terminal& terminal) {
     text +=
         fmt::format("            {}, because {}\n\n", format_seconds(r.seconds), r.stopped_because);
   }
-  text += layers_table(r, terminal);
+  text += probe_layers_table(r, terminal);
   text += cuts_table(r, terminal);
-  text += heads_line(r);
+  text += probe_heads_line(r);
   if (r.has_loss && std::isfinite(r.half_agreement)) {
     text += fmt::format(
         "\n  rank correlations: influence with cost {:.2f}; costs on two halves of the text "

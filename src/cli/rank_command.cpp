@@ -1,6 +1,8 @@
 // fathom rank: the exact separation rank of one network, or of all its balanced partitions.
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
@@ -21,7 +23,7 @@ namespace {
 
 using namespace exact;
 
-struct Options {
+struct RankCommandOptions {
   std::string family = "attention";
   std::size_t layers = 0;
   std::size_t width = 0;
@@ -40,7 +42,7 @@ struct Options {
   RankWorkOptions work;
 };
 
-RankRequest make_request(const Options& options) {
+RankRequest make_request(const RankCommandOptions& options) {
   RankRequest request;
   request.family = parse_enum<Family>(options.family, "--family");
   request.layers = options.layers;
@@ -129,21 +131,28 @@ void print_result(Session& session, const RankSetting& setting, const RankResult
       join(primes, ", "), format_seconds(result.seconds));
 }
 
-RankOptions with_progress(const Options& options, ProgressLine& line) {
+RankOptions with_progress(const RankCommandOptions& options, ProgressLine& line,
+                          RankForecast& forecast) {
   RankOptions work = to_rank_options(options.work);
-  work.progress = [&line](const std::string& stage, double fraction) {
+  const auto start = std::chrono::steady_clock::now();
+  work.progress = [&line, &forecast, start](const std::string& stage, double fraction) {
     line.update(stage, fraction);
+    if (!stage.starts_with("evaluating")) return;
+    const std::chrono::duration<double> since = std::chrono::steady_clock::now() - start;
+    const std::string foretold = forecast.look(fraction, since.count());
+    if (!foretold.empty()) line.note(foretold);
   };
   return work;
 }
 
-void run_one(Session& session, const Options& options) {
+void run_one(Session& session, const RankCommandOptions& options) {
   const RankSetting setting = resolve(make_request(options));
   if (options.output_position == "all") {
     throw ConfigError("--output-position all goes with --all-balanced");
   }
   ProgressLine line(session.err, is_live_error_stream(session.err));
-  const RankResult result = compute_rank(setting, with_progress(options, line));
+  RankForecast forecast;
+  const RankResult result = compute_rank(setting, with_progress(options, line, forecast));
   line.clear();
   if (!options.json) return print_result(session, setting, result);
   Json document = json_document("rank");
@@ -152,7 +161,7 @@ void run_one(Session& session, const Options& options) {
   print_json(session, document);
 }
 
-void run_all_balanced(Session& session, const Options& options) {
+void run_all_balanced(Session& session, const RankCommandOptions& options) {
   const bool every_output = options.output_position == "all";
   const std::vector<RankSetting> settings =
       balanced_settings(resolve(make_request(options)), every_output);
@@ -194,7 +203,7 @@ void run_all_balanced(Session& session, const Options& options) {
 }  // namespace
 
 void add_rank_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RankCommandOptions>();
   Command& command = tree.add(
       tree.root(), "rank",
       {"The exact separation rank of a small network",
@@ -218,14 +227,18 @@ void add_rank_command(CommandTree& tree) {
           run_one(session, *options);
         }
       });
-  command.add_option("--layers", options->layers, "Depth L")->type_name("L");
+  command.add_option("--layers", options->layers, "Depth L")->type_name("L")->positive();
   command.add_option("--width", options->width, "Width d; for circuits the channels")
-      ->type_name("D");
-  command.add_option("--heads", options->heads, "Attention heads H (default 1)")->type_name("H");
+      ->type_name("D")
+      ->positive();
+  command.add_option("--heads", options->heads, "Attention heads H (default 1)")
+      ->type_name("H")
+      ->positive();
   command
       .add_option("--positions", options->positions,
                   "Sequence length N (default 2 d; for circuits 8)")
-      ->type_name("N");
+      ->type_name("N")
+      ->positive();
   command
       .add_option("--partition", options->partition,
                   "left-right (default), interleaved, or N digits: 0 is side A, 1 side B")
@@ -248,7 +261,8 @@ void add_rank_command(CommandTree& tree) {
   command
       .add_option("--embedding-rank", options->embedding_rank,
                   "Inputs of this rank r < d through a shared embedding")
-      ->type_name("R");
+      ->type_name("R")
+      ->positive();
   tree.restrict(command
                     .add_option("--family", options->family,
                                 "Network; conv and recurrent are arithmetic circuits")
@@ -257,7 +271,8 @@ void add_rank_command(CommandTree& tree) {
   command
       .add_option("--input-dimension", options->inputs,
                   "Circuits: dimension M of the inputs (default the channels)")
-      ->type_name("M");
+      ->type_name("M")
+      ->positive();
   tree.restrict(
       command.add_option("--pooling", options->pooling, "conv: which nodes are pooled first")
           ->type_name("NAME"),

@@ -1,6 +1,7 @@
 // What `fathom rank` and `fathom rank table` share: flags, settings and how a result is shown.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,18 @@ exact::RankOptions to_rank_options(const RankWorkOptions& options);
 
 /// "1-4,8" as 1, 2, 3, 4, 8, nothing as nothing; ConfigError names `what`.
 std::vector<std::size_t> parse_sizes(const std::string& text, const std::string& what);
+
+/// Tells once, early, that a computation will take long: from the share of the values that was
+/// evaluated so far. Elimination comes on top and is not foretold.
+class RankForecast {
+ public:
+  /// What to say after so many seconds; "" when it is too early, short or said. Any thread may
+  /// call.
+  std::string look(double evaluated_share, double seconds);
+
+ private:
+  std::atomic<bool> said_{false};
+};
 
 /// "18", "≥ 18".
 std::string rank_text(const exact::RankResult& result);

@@ -19,7 +19,7 @@ namespace {
 
 using namespace exact;
 
-struct Options {
+struct RankTableOptions {
   std::string layers;
   std::string widths;
   std::string heads = "all";
@@ -35,7 +35,7 @@ struct Options {
   RankWorkOptions work;
 };
 
-RankGrid make_grid(const Options& options) {
+RankGrid make_grid(const RankTableOptions& options) {
   RankGrid grid;
   grid.layers = parse_sizes(options.layers, "--layers");
   grid.widths = parse_sizes(options.widths, "--widths");
@@ -130,7 +130,7 @@ void print_json_rows(Session& session, const std::vector<RankSetting>& settings,
   print_json(session, document);
 }
 
-void run_table(Session& session, const Options& options) {
+void run_table(Session& session, const RankTableOptions& options) {
   const std::vector<RankSetting> settings = grid_settings(make_grid(options));
   RankRecords records(options.records);
   ProgressLine line(session.err, is_live_error_stream(session.err));
@@ -152,7 +152,7 @@ void run_table(Session& session, const Options& options) {
 }  // namespace
 
 void add_rank_table_command(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RankTableOptions>();
   Command& command = tree.add(
       parent, "table",
       {"Separation ranks of a grid of attention networks",

@@ -13,7 +13,7 @@
 namespace fathom {
 namespace {
 
-struct Options {
+struct ShapeOptions {
   std::string what, vocab, context, hardware = kDefaultHardware, conventions;
   std::string tokens = std::to_string(kDefaultStepTokens);
   ShapeRequest request;
@@ -21,7 +21,7 @@ struct Options {
   bool untied = false, json = false;
 };
 
-ShapeRequest make_request(const Options& o) {
+ShapeRequest make_request(const ShapeOptions& o) {
   ShapeRequest request = o.request;
   request.tied = !o.untied;
   request.conventions = o.conventions;
@@ -52,14 +52,14 @@ void add_list_command(CommandTree& tree, Command& parent) {
 }  // namespace
 
 void add_shape_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ShapeOptions>();
   Command& command = tree.add(
       tree.root(), "shape",
       {"Every count of one shape, and its place among the laws",
        "Counts parameters exactly (biases, norms, gated or plain feed-forward, grouped-query "
        "heads, experts and those a token visits, latent attention, tied or untied, learned "
        "positions), FLOPs, memory, KV cache and modelled times, and says how far the shape lies "
-       "from each law. Options beside a name or a config change it: what if?",
+       "from each law. ShapeOptions beside a name or a config change it: what if?",
        {{"shape 96x12288 --heads 96", "GPT-3's shape from its numbers"},
         {"shape Llama-3-8B", "a published model; hub ids are names too"},
         {"shape Llama-3-8B --vocab 32000", "what if its vocabulary were smaller"},
@@ -77,15 +77,19 @@ void add_shape_command(CommandTree& tree) {
                                   find_hardware(options->hardware), tokens, options->batch);
         options->json ? print_shape_json(session, report) : print_shape_text(session, report);
       });
-  Options& o = *options;
-  command.add_option("SHAPE", o.what, "LAYERSxWIDTH, a config.json, or a published name");
-  command.add_option("--heads", o.request.heads, "Attention heads")->type_name("H");
+  ShapeOptions& o = *options;
+  command.add_option("SHAPE", o.what, "LAYERSxWIDTH, a config.json, or a published name")
+      ->suggest(published_names());
+  command.add_option("--heads", o.request.heads, "Attention heads")->type_name("H")->positive();
   command.add_option("--kv-heads", o.request.kv_heads, "Key-value heads (default: heads)")
-      ->type_name("G");
+      ->type_name("G")
+      ->positive();
   command.add_option("--head-size", o.request.head_size, "Head size (default: width / heads)")
-      ->type_name("K");
+      ->type_name("K")
+      ->positive();
   command.add_option("--ffn", o.request.ffn, "Feed-forward width (default 4·width, gated 8/3)")
-      ->type_name("F");
+      ->type_name("F")
+      ->positive();
   command.add_flag("--gated", o.request.gated, "Gated feed-forward (three matrices)");
   command.add_option("--vocab", o.vocab, fmt::format("Vocabulary (default {})", kDefaultVocab))
       ->type_name("V");
@@ -104,7 +108,8 @@ void add_shape_command(CommandTree& tree) {
   command
       .add_option("--hardware", o.hardware,
                   fmt::format("Profile for times, or a .toml file (default {})", kDefaultHardware))
-      ->type_name("HW");
+      ->type_name("HW")
+      ->suggest(hardware_names());
   command
       .add_option("--step-tokens", o.tokens,
                   fmt::format("Tokens per step and device (default {})", kDefaultStepTokens))

@@ -56,7 +56,7 @@ Json parameters_json(const ParameterCount& count) {
   return {{"total", count.total()},
           {"active", count.active()},
           {"non_embedding", count.non_embedding()},
-          {"paper_12Ld2", count.paper_12Ld2},
+          {"paper_12ld2", count.paper_12Ld2},
           {"embedding", count.embedding},
           {"positions", count.positions},
           {"attention_matrices", count.attention_matrices},
@@ -72,7 +72,7 @@ Json shape_report_json(const ShapeReport& r) {
   document["name"] = r.subject.name;
   document["note"] = r.subject.note.empty() ? Json(nullptr) : Json(r.subject.note);
   document["shape"] = shape_json(r.subject.shape);
-  document["params"] = parameters_json(r.parameters);
+  document["parameters"] = parameters_json(r.parameters);
   document["flops"] = {{"train_per_token", r.flops.train_per_token},
                        {"train_recompute_per_token", r.flops.train_recompute_per_token},
                        {"forward_per_token", r.flops.forward_per_token},

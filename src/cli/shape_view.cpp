@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/shape_json.h"
@@ -156,7 +157,7 @@ void print_shape_json(Session& session, const ShapeReport& r) {
 void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>& entries,
                      bool json) {
   if (json) {
-    Json document = json_document("shape-list");
+    Json document = json_document("shape_list");
     document["shapes"] = Json::array();
     for (const CatalogueEntry* entry : entries) {
       Json row = shape_json(entry->shape);
@@ -166,7 +167,7 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
       row["nominal_size"] = entry->nominal_size;
       row["source"] = entry->source;
       row["tokens"] = entry->tokens > 0 ? whole_number(entry->tokens) : Json(nullptr);
-      if (entry->countable()) row["params"] = parameters_json(count_parameters(entry->shape));
+      if (entry->countable()) row["parameters"] = parameters_json(count_parameters(entry->shape));
       document["shapes"].push_back(row);
     }
     print_json(session, document);
@@ -199,6 +200,16 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
   } else {
     session.out << table.render(session.terminal);
   }
+}
+
+std::vector<std::string> published_names() {
+  std::vector<std::string> names;
+  for (const CatalogueEntry& entry : catalogue()) {
+    if (entry.name.find('(') != std::string::npos) continue;  // shells would run what is inside
+    names.push_back(entry.name);
+    std::replace(names.back().begin(), names.back().end(), ' ', '-');
+  }
+  return names;
 }
 
 }  // namespace fathom

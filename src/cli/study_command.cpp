@@ -8,8 +8,8 @@
 #include "cli/study_commands.h"
 #include "cli/study_fit_command.h"
 #include "cli/study_report_command.h"
+#include "cli/text_output.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "planner/run_spec.h"
@@ -47,7 +47,7 @@ study::StudySpec StudySource::read(const std::string& file) const {
   }
   std::error_code error;
   const bool folder = fs::is_directory(file, error);
-  const study::StudySpec spec =
+  study::StudySpec spec =
       preset.empty()
           ? study::read_study_spec(folder ? study::StudyFolder(file).spec() : fs::path(file),
                                    all_settings())
@@ -73,14 +73,10 @@ void run_init(Session& session, const InitOptions& options) {
   const std::string text =
       options.around.empty() ? study::preset_text(options.preset)
                              : planner::study_around_text(parse_count(options.around, "--around"));
-  if (options.output.empty()) {
-    session.out << text;
-    return;
-  }
-  if (fs::exists(options.output)) {
+  if (fs::is_regular_file(options.output)) {
     throw ConfigError(fmt::format("{} exists; choose another name", options.output));
   }
-  write_file_atomically(options.output, text);
+  if (!write_text_output(session, options.output, text)) return;
   session.out << fmt::format("{}  edit it, then: fathom study plan {}\n", options.output,
                              options.output);
 }
@@ -115,7 +111,7 @@ void add_study_command(CommandTree& tree) {
       tree.root(), "study",
       {"Train a grid of models and see where depth pays",
        "A study is a TOML file (corpus, shapes, budget, training) and a directory that holds the "
-       "tokens, one folder a run and an index. Runs are named by the hash of all that decides "
+       "tokens, one folder per run and an index. Runs are named by the hash of all that decides "
        "them: nothing is trained twice, and a study stopped at any moment goes on where it was.",
        {{"study plan --preset quick", "the runs, their cost and how long they take here"},
         {"study run --preset quick my-study", "train them"},
@@ -137,6 +133,7 @@ void add_study_command(CommandTree& tree) {
   add_study_report(tree, command);
   add_study_worker(tree, command);
   add_study_task(tree, command);
+  add_study_findings(tree, command);
 }
 
 }  // namespace fathom

@@ -29,6 +29,7 @@ void add_study_run(CommandTree& tree, Command& parent);
 void add_study_stop(CommandTree& tree, Command& parent);
 void add_study_worker(CommandTree& tree, Command& parent);
 void add_study_task(CommandTree& tree, Command& parent);
+void add_study_findings(CommandTree& tree, Command& parent);
 void add_study_status(CommandTree& tree, Command& parent);
 void add_study_list(CommandTree& tree, Command& parent);
 void add_study_show(CommandTree& tree, Command& parent);

@@ -5,8 +5,8 @@
 
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
+#include "cli/text_output.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/units.h"
 #include "report/report_document.h"
 #include "study/export.h"
@@ -18,37 +18,34 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Options {
+struct StudyExportOptions {
   std::string directory, format = "csv", output;
   bool json = false;
 };
 
-void write_text(Session& session, const Options& options, const std::string& text) {
-  if (options.output.empty()) {
-    session.out << text;
-  } else {
-    write_file_atomically(options.output, text);
-  }
-}
-
-void export_study(Session& session, const Options& options) {
-  const study::StudyFolder folder(options.directory);
-  if (options.format == "report") {
-    const Json document = report::make_report_document(folder.path());
-    return write_text(session, options, json_text(document, -1) + "\n");
+/// The runs in a format that is one text.
+std::string text_of(const study::StudyFolder& folder, const std::string& format) {
+  if (format == "report") {
+    return json_text(report::make_report_document(folder.path()), -1) + "\n";
   }
   const auto rows = study::collect_rows(folder.path());
-  if (options.format == "csv") return write_text(session, options, study::export_csv(rows));
-  if (options.format == "json") {
-    return write_text(session, options, json_text(study::export_json(rows)) + "\n");
+  return format == "csv" ? study::export_csv(rows) : json_text(study::export_json(rows)) + "\n";
+}
+
+void export_study(Session& session, const StudyExportOptions& options) {
+  const study::StudyFolder folder(options.directory);
+  if (options.format != "tensorboard") {
+    write_text_output(session, options.output, text_of(folder, options.format));
+    return;
   }
   const fs::path output = options.output.empty() ? folder.tensorboard() : fs::path(options.output);
-  const std::size_t count = study::export_tensorboard(folder, rows, output);
+  const std::size_t count =
+      study::export_tensorboard(folder, study::collect_rows(folder.path()), output);
   session.out << fmt::format("{} runs; look at them with: tensorboard --logdir {}\n", count,
                              output.string());
 }
 
-void rebuild(Session& session, const Options& options) {
+void rebuild(Session& session, const StudyExportOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const auto rows = study::rebuild_tables(options.directory);
   const double seconds =
@@ -68,11 +65,11 @@ void rebuild(Session& session, const Options& options) {
 }  // namespace
 
 void add_study_export(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyExportOptions>();
   Command& command = tree.add(
       parent, "export",
       {"The runs for other programs",
-       "csv and json give one row a run; tensorboard writes an event file a run with all its "
+       "csv and json give one row per run; tensorboard writes one event file per run with all its "
        "losses; report gives the JSON document that the HTML report shows.",
        {{"study export my-study > runs.csv", "a table"},
         {"study export my-study --format tensorboard", "to my-study/tensorboard"}}},
@@ -85,7 +82,7 @@ void add_study_export(CommandTree& tree, Command& parent) {
 }
 
 void add_study_reindex(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyExportOptions>();
   Command& command = tree.add(parent, "reindex",
                               {fmt::format("Make {} and {} anew from the run folders",
                                            study::StudyFolder::kIndex, study::StudyFolder::kPoints),

@@ -9,8 +9,8 @@
 
 #include "cli/command_line.h"
 #include "cli/json_output.h"
+#include "cli/text_output.h"
 #include "core/error.h"
-#include "core/files.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "fits/run_points_csv.h"
@@ -26,7 +26,7 @@ namespace {
 
 using namespace fits;
 
-struct Options {
+struct StudyFitOptions {
   std::string path;
   std::vector<std::string> where;
   std::string params_column;
@@ -36,7 +36,7 @@ struct Options {
   bool json = false;
 };
 
-PointSelection selection_of(const Options& options) {
+PointSelection selection_of(const StudyFitOptions& options) {
   PointSelection selection;
   selection.params_column = options.params_column;
   for (const std::string& condition : options.where) {
@@ -246,7 +246,7 @@ void print_joint(Session& session, const StudyFit& fit) {
               << session.terminal.plain(table.render(session.terminal));
 }
 
-FitOptions fit_options_of(const Options& options) {
+FitOptions fit_options_of(const StudyFitOptions& options) {
   FitOptions fit = options.fit;
   fit.joint.seed = fit.seed;
   if (!options.holdout_above.empty()) {
@@ -262,7 +262,7 @@ void tell_law(Session& session, const std::string& file, const std::string& sour
 
 /// A study's folder. Its law stands beside its runs, where `plan --law study:DIR` looks for it; a
 /// law of some of the runs is another thing and does not replace it.
-StudyFit fit_folder(const Options& options, Session& session) {
+StudyFit fit_folder(const StudyFitOptions& options, Session& session) {
   const study::StudyFolder folder(options.path);
   const PointSelection selection = selection_of(options);
   const auto fit =
@@ -275,14 +275,14 @@ StudyFit fit_folder(const Options& options, Session& session) {
   return *fit;
 }
 
-StudyFit fit_file(const Options& options) {
+StudyFit fit_file(const StudyFitOptions& options) {
   return fit_study(read_run_points(options.path, selection_of(options)), fit_options_of(options));
 }
 
 void print_fit(Session& session, const StudyFit& fit) {
-  session.out << fmt::format("\n  {} runs, {} to {} parameters, {:.0f} to {:.0f} layers\n",
-                             fit.runs, format_count(fit.params.low), format_count(fit.params.high),
-                             fit.layers.low, fit.layers.high);
+  session.out << fmt::format("\n  {} {}, {} to {} parameters, {:.0f} to {:.0f} layers\n", fit.runs,
+                             fit.runs == 1 ? "run" : "runs", format_count(fit.params.low),
+                             format_count(fit.params.high), fit.layers.low, fit.layers.high);
   if (fit.surface) print_best_depths(session, *fit.surface);
   print_transitions(session, fit);
   if (fit.surface) print_forms(session, *fit.surface);
@@ -293,25 +293,26 @@ void print_fit(Session& session, const StudyFit& fit) {
   session.out << "\n  " << join(fit.answer, " ") << "\n";
 }
 
-void run_fit(const Options& options, Session& session) {
+void run_fit(const StudyFitOptions& options, Session& session) {
   const bool folder = std::filesystem::is_directory(options.path);
   const StudyFit fit = folder ? fit_folder(options, session) : fit_file(options);
   if (options.json) {
-    Json document = json_document("study-fit");
+    Json document = json_document("study_fit");
     document.update(to_json(fit));
     print_json(session, document);
   } else {
     print_fit(session, fit);
   }
   if (options.save.empty()) return;
-  write_file_atomically(options.save, study_law_text(study_law_data(fit)));
-  tell_law(session, options.save, options.save);
+  if (write_text_output(session, options.save, study_law_text(study_law_data(fit)))) {
+    tell_law(session, options.save, options.save);
+  }
 }
 
 }  // namespace
 
 void add_study_fit(CommandTree& tree, Command& study) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyFitOptions>();
   Command& command = tree.add(
       study, "fit",
       {"Fit transitions and laws to finished runs",

@@ -5,6 +5,7 @@
 
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
+#include "cli/study_end.h"
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
@@ -17,7 +18,7 @@
 namespace fathom {
 namespace {
 
-struct Options {
+struct StudyPlanOptions {
   std::string spec;
   StudySource source;
   int jobs = 0;
@@ -26,6 +27,7 @@ struct Options {
 
 struct Plan {
   study::StudySpec spec;
+  std::optional<study::TokenFacts> tokens;  // once they are prepared
   std::vector<study::PlannedRun> runs;
   study::StudyCost cost;
   std::optional<study::DesignProgress> design;
@@ -33,7 +35,7 @@ struct Plan {
 };
 
 /// All rounds as foretold, or what is left of a design that was begun.
-void plan_design(const Options& options, Plan& plan) {
+void plan_design(const StudyPlanOptions& options, Plan& plan) {
   const study::StudyFolder folder(options.spec);
   study::Study study{.folder = folder, .spec = plan.spec, .runs = {}};
   study::plan_again(study);
@@ -59,15 +61,15 @@ void plan_design(const Options& options, Plan& plan) {
   plan.cost.seconds = study::study_seconds(plan.runs, timed.speed, jobs);
 }
 
-Plan make_plan(const Options& options) {
+Plan make_plan(const StudyPlanOptions& options) {
   Plan plan;
   plan.spec = options.source.read(options.spec);
+  plan.tokens = study::read_token_facts(study::StudyFolder(options.spec));
   if (plan.spec.design) {
     plan_design(options, plan);
     return plan;
   }
-  plan.runs =
-      study::plan_runs(plan.spec, study::read_token_facts(study::StudyFolder(options.spec)));
+  plan.runs = study::plan_runs(plan.spec, plan.tokens);
   plan.cost = study::estimate_cost(plan.spec, plan.runs, options.jobs, !options.no_timing);
   return plan;
 }
@@ -183,13 +185,15 @@ void print_text(Session& session, const Plan& plan) {
     session.out << "  left out: " << rung << "\n";
   }
   print_cost(session, plan);
+  const std::string repeated = longest_repetition(plan.runs, plan.tokens);
+  if (!repeated.empty()) session.out << "  " << repeated << "\n";
   if (plan.design) print_design(session, plan);
 }
 
 }  // namespace
 
 void add_study_plan(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyPlanOptions>();
   Command& command = tree.add(
       parent, "plan",
       {"What a study would train, and how long it takes here",
@@ -206,7 +210,7 @@ void add_study_plan(CommandTree& tree, Command& parent) {
       });
   command.add_option("SPEC", options->spec, "TOML file or study directory");
   options->source.add_options(tree, command);
-  command.add_option("--jobs", options->jobs, "Models at once (default: one a core)")
+  command.add_option("--jobs", options->jobs, "Models at once (default: one per core)")
       ->check(Range{1, 1024});
   command.add_flag("--no-timing", options->no_timing, "Time no steps, give no estimate");
   command.add_flag("--json", options->json, "Print JSON");

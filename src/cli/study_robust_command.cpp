@@ -24,13 +24,13 @@ namespace {
 // An interval of ln L wider than this tells nothing.
 constexpr double kTold = 4.6;
 
-struct Options {
+struct StudyRobustOptions {
   std::string directory, size;
   int jobs = 0;
   bool plan = false, json = false;
 };
 
-void train(Session& session, const study::RobustPlan& plan, const Options& options) {
+void train(Session& session, const study::RobustPlan& plan, const StudyRobustOptions& options) {
   const study::FileLock lock = study::lock_study(options.directory, "study robust");
   const StopSignals signals;
   StudyProgress progress(session);
@@ -124,7 +124,7 @@ void print_verdicts(Session& session, const study::RobustPlan& plan,
   session.out << session.terminal.plain(table.render(session.terminal));
 }
 
-void run_robust(Session& session, const Options& options) {
+void run_robust(Session& session, const StudyRobustOptions& options) {
   const study::Study study = study::open_study(options.directory);
   std::optional<double> size;
   if (!options.size.empty()) size = parse_count(options.size, "--size");
@@ -143,7 +143,7 @@ void run_robust(Session& session, const Options& options) {
 }  // namespace
 
 void add_study_robust(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyRobustOptions>();
   Command& command = tree.add(
       parent, "robust",
       {"Does the answer hold with another rate, batch or seed?",
@@ -160,7 +160,7 @@ void add_study_robust(CommandTree& tree, Command& parent) {
       .add_option("--size", options->size,
                   "Parameters (default: the largest size whose best depth has two bounds)")
       ->type_name("N");
-  command.add_option("--jobs", options->jobs, "Models at once (default: one a core)")
+  command.add_option("--jobs", options->jobs, "Models at once (default: one per core)")
       ->check(Range{1, 1024});
   command.add_flag("--plan", options->plan, "Only say which runs");
   command.add_flag("--json", options->json, "Print JSON");

@@ -3,15 +3,14 @@
 
 #include <filesystem>
 
-#include "cli/json_output.h"
 #include "cli/stop_signals.h"
 #include "cli/study_commands.h"
+#include "cli/study_end.h"
 #include "cli/study_progress.h"
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/units.h"
 #include "study/cost.h"
-#include "study/design_text.h"
 #include "study/local_executor.h"
 #include "study/rounds.h"
 #include "study/slurm_executor.h"
@@ -23,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct RunOptions {
+struct StudyRunOptions {
   std::vector<std::string> places;  // [SPEC] DIR
   StudySource source;
   std::string executor = "local";
@@ -33,7 +32,7 @@ struct RunOptions {
 };
 
 /// The spec that the command line names, or none: then the directory's own.
-std::optional<study::StudySpec> given_spec(const RunOptions& options) {
+std::optional<study::StudySpec> given_spec(const StudyRunOptions& options) {
   const bool file = options.places.size() == 2;
   if (file || !options.source.preset.empty()) {
     return options.source.read(file ? options.places.front() : "");
@@ -42,7 +41,7 @@ std::optional<study::StudySpec> given_spec(const RunOptions& options) {
   return {};
 }
 
-study::Study begin(Session& session, const RunOptions& options, const fs::path& directory) {
+study::Study begin(Session& session, const StudyRunOptions& options, const fs::path& directory) {
   const auto spec = given_spec(options);
   ProgressLine line(session.err, is_live_error_stream(session.err));
   std::string shown;
@@ -54,32 +53,11 @@ study::Study begin(Session& session, const RunOptions& options, const fs::path& 
   return study::begin_study(directory, spec, progress);
 }
 
-void print_end(Session& session, const study::Study& study, const study::RoundsResult& result,
-               bool json) {
-  if (json) {
-    Json document = json_document("study_run");
-    document["directory"] = study.folder.name();
-    document["runs"] = study.runs.size();
-    document["done"] = result.runs.done;
-    document["failed"] = result.runs.failed;
-    document["stopped"] = result.runs.stopped;
-    if (result.end) document["design"] = study::design_json(*result.end, *study.spec.design);
-    return print_json(session, document);
-  }
-  session.out << fmt::format("{}  {}  {} of {} runs done\n",
-                             session.terminal.accent("fathom study run"), study.folder.name(),
-                             result.runs.done, study.runs.size());
-  if (!result.end) return;
-  for (const std::string& line : study::design_lines(*result.end, *study.spec.design)) {
-    session.out << "  " << line << "\n";
-  }
-}
-
-int jobs_of(const study::StudySpec& spec, const RunOptions& options) {
+int jobs_of(const study::StudySpec& spec, const StudyRunOptions& options) {
   return options.jobs > 0 ? options.jobs : study::default_jobs(spec);
 }
 
-study::ExecutorResult run_planned(const study::Study& study, const RunOptions& options,
+study::ExecutorResult run_planned(const study::Study& study, const StudyRunOptions& options,
                                   const study::ExecutorEvents& events) {
   if (options.executor == "slurm") {
     study::SlurmOptions slurm = options.slurm;
@@ -92,7 +70,7 @@ study::ExecutorResult run_planned(const study::Study& study, const RunOptions& o
 }
 
 /// The whole study: its grid, or its rounds until they end.
-study::RoundsResult run_all(Session& session, study::Study& study, const RunOptions& options) {
+study::RoundsResult run_all(Session& session, study::Study& study, const StudyRunOptions& options) {
   StudyProgress progress(session);
   study::ExecutorEvents events = progress.events();
   events.stop = [] { return StopSignals::came(); };
@@ -109,16 +87,39 @@ study::RoundsResult run_all(Session& session, study::Study& study, const RunOpti
   return result;
 }
 
-void run_study(Session& session, const RunOptions& options) {
+/// Takes a new directory away again when no study began in it: no text, or too little.
+class UnbegunStudy {
+ public:
+  explicit UnbegunStudy(const fs::path& directory)
+      : folder_(directory), is_new_(!fs::exists(directory)) {}
+  ~UnbegunStudy() {
+    if (!is_new_ || folder_.holds_study()) return;
+    std::error_code ignored;
+    fs::remove(folder_.lock(), ignored);
+    fs::remove(folder_.path(), ignored);  // spares a folder that holds anything else
+  }
+  UnbegunStudy(const UnbegunStudy&) = delete;
+  UnbegunStudy& operator=(const UnbegunStudy&) = delete;
+
+ private:
+  study::StudyFolder folder_;
+  bool is_new_;
+};
+
+void run_study(Session& session, const StudyRunOptions& options) {
   const fs::path directory = options.places.back();
   // A wrong spec must not leave a directory behind.
   if (options.places.size() == 1 && options.source.preset.empty()) study::open_study(directory);
   given_spec(options);
+  const UnbegunStudy unbegun(directory);
   const study::FileLock lock = study::lock_study(directory, "study run");
   const StopSignals signals;
   study::Study study = begin(session, options, directory);
+  const std::string repeated =
+      longest_repetition(study.runs, study::read_token_facts(study.folder));
+  if (!repeated.empty()) session.err << "fathom: " << repeated << "\n";
   const study::RoundsResult result = run_all(session, study, options);
-  print_end(session, study, result, options.json);
+  print_study_end(session, study, result, options.json);
   if (result.runs.stopped) {
     throw StoppedError(fmt::format("stopped; 'fathom study run {}' goes on", directory.string()));
   }
@@ -141,12 +142,12 @@ void stop(Session& session, const StopOptions& options) {
 }  // namespace
 
 void add_study_run(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<StudyRunOptions>();
   Command& command = tree.add(
       parent, "run",
       {"Train the runs of a study that are not done",
        "Prepares the tokens once, then trains every run of the spec that has no record yet, one "
-       "model a core. With a [design] it goes on in rounds, each chosen from the runs before it. "
+       "model per core. With a [design] it goes on in rounds, each chosen from the runs before it. "
        "Stopped (Ctrl-C, study stop) or killed at any moment, the same command goes "
        "on, and the result is the same to the last bit. Diverged runs are results; failed ones "
        "are tried again by the next call.",
@@ -156,13 +157,16 @@ void add_study_run(CommandTree& tree, Command& parent) {
         {"study run mine.toml my-study --jobs 1", "one model at a time"},
         {"study run my-study --executor slurm --partition gpu", "as array jobs of a cluster"}}},
       [options](Session& session) { run_study(session, *options); });
-  command.add_option("PLACES", options->places, "[SPEC] DIR: the study's directory comes last")
+  command
+      .add_option("PLACES", options->places,
+                  "The study's directory, and before it a spec of your own")
+      ->type_name("[SPEC] DIR")
       ->required()
       ->expected(1, 2);
   options->source.add_options(tree, command);
   command
       .add_option("--jobs", options->jobs,
-                  "Models at once (default: one a core); tasks at once under Slurm")
+                  "Models at once (default: one per core); tasks at once under Slurm")
       ->check(Range{1, 1024});
   tree.restrict(
       command.add_option("--executor", options->executor, "Who runs them (default local)")
@@ -178,7 +182,7 @@ void add_study_run(CommandTree& tree, Command& parent) {
   command
       .add_option("--sbatch-option", options->slurm.sbatch_options,
                   "Slurm: handed to sbatch as it is, e.g. --sbatch-option=--mem=4G")
-      ->type_name("TEXT");
+      ->type_name("OPTION");
   command
       .add_option("--stall-seconds", options->slurm.stall_seconds,
                   "Slurm: cancel a task that does nothing for so long (default 120)")

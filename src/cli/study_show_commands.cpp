@@ -29,7 +29,7 @@ using study::row_json;
 using study::RunRow;
 using study::RunStatus;
 
-struct Options {
+struct StudyShowOptions {
   std::string directory, id, where, order, columns;
   bool json = false;
 };
@@ -63,7 +63,7 @@ std::string rows_table(const Session& session, const std::vector<RunRow>& rows) 
   return table.render(session.terminal);
 }
 
-void show_status(Session& session, const Options& options) {
+void show_status(Session& session, const StudyShowOptions& options) {
   const study::Study study = study::open_study(options.directory);
   const std::vector<RunRow> rows = collect_rows(study);
   std::map<std::string, std::size_t> counts;
@@ -128,7 +128,7 @@ std::string columns_table(const Session& session, const std::vector<RunRow>& row
   return table.render(session.terminal);
 }
 
-void list_runs(Session& session, const Options& options) {
+void list_runs(Session& session, const StudyShowOptions& options) {
   const study::StudyIndex index(study::collect_rows(fs::path(options.directory)));
   const auto rows = index.query(options.where, options.order);
   if (options.json) {
@@ -140,13 +140,13 @@ void list_runs(Session& session, const Options& options) {
   }
 }
 
-void show_run(Session& session, const Options& options) {
+void show_run(Session& session, const StudyShowOptions& options) {
   const RunRow row = study::find_row(options.directory, options.id);
   const study::StudyRunFolder folder = study::StudyFolder(options.directory).run(row.id);
   const std::string spec = fs::exists(folder.spec()) ? read_text_file(folder.spec()) : "";
   const train::RunTail tail = train::read_run_tail(folder.metrics());
   if (options.json) {
-    Json document = json_document("study_run_shown");
+    Json document = json_document("study_show");
     document["run"] = row_json(row);
     document["folder"] = folder.path().string();
     document["step"] = tail.step;
@@ -170,7 +170,7 @@ void show_run(Session& session, const Options& options) {
 }  // namespace
 
 void add_study_status(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyShowOptions>();
   Command& command =
       tree.add(parent, "status",
                {"How far a study is, and what went wrong",
@@ -184,7 +184,7 @@ void add_study_status(CommandTree& tree, Command& parent) {
 }
 
 void add_study_list(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyShowOptions>();
   Command& command = tree.add(
       parent, "list",
       {"The runs of a study as a table",
@@ -202,7 +202,7 @@ void add_study_list(CommandTree& tree, Command& parent) {
 }
 
 void add_study_show(CommandTree& tree, Command& parent) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<StudyShowOptions>();
   Command& command = tree.add(parent, "show",
                               {"One run: its state, its losses, its spec",
                                "The run is named by the first characters of its id.",

@@ -1,9 +1,14 @@
-// The hidden commands behind `study run`: one run (a worker process) and one task of a Slurm job.
+// The hidden commands behind `study run` and `serve`: one run (a worker process), one task of a
+// Slurm job, and the findings of a study that somebody looks at.
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "cli/stop_signals.h"
 #include "cli/study_commands.h"
+#include "core/files.h"
+#include "core/json_text.h"
+#include "report/report_document.h"
 #include "study/local_executor.h"
 #include "study/slurm_task.h"
 #include "study/worker.h"
@@ -48,6 +53,16 @@ void run_task(Session& session, const TaskArguments& arguments) {
                         events);
 }
 
+struct FindingsArguments {
+  std::string directory, file;
+};
+
+void find(const FindingsArguments& arguments) {
+  constexpr int kLowestPriority = 19;
+  setpriority(PRIO_PROCESS, 0, kLowestPriority);  // a process may always be nicer
+  write_file_atomically(arguments.file, json_text(report::make_findings(arguments.directory), -1));
+}
+
 }  // namespace
 
 void add_study_worker(CommandTree& tree, Command& parent) {
@@ -69,6 +84,16 @@ void add_study_task(CommandTree& tree, Command& parent) {
   command.hide();
   command.add_option("DIR", arguments->directory, "The study's directory")->required();
   command.add_option("FILE", arguments->file, "Runs of every task, a line each")->required();
+}
+
+void add_study_findings(CommandTree& tree, Command& parent) {
+  auto arguments = std::make_shared<FindingsArguments>();
+  Command& command =
+      tree.add(parent, "findings", {"What a study's runs say, as JSON (used by serve)", "", {}},
+               [arguments](Session&) { find(*arguments); });
+  command.hide();
+  command.add_option("DIR", arguments->directory, "The study's directory")->required();
+  command.add_option("FILE", arguments->file, "The file to write")->required();
 }
 
 }  // namespace fathom

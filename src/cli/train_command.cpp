@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/json_output.h"
 #include "cli/keys_table.h"
+#include "cli/repetition.h"
 #include "cli/stop_signals.h"
 #include "core/counts.h"
 #include "core/error.h"
@@ -18,7 +19,7 @@
 namespace fathom {
 namespace {
 
-struct Options {
+struct TrainOptions {
   std::string spec;
   std::vector<std::string> settings;
   std::string out;
@@ -95,7 +96,7 @@ void print_text(Session& session, const train::CoordinateCheck& check, std::int6
                      grows.size_width, grows.size_depth, grows.moved_width, grows.moved_depth);
 }
 
-void run_coordinate_check(const Options& options, Session& session) {
+void run_coordinate_check(const TrainOptions& options, Session& session) {
   const train::RunSpec spec = train::read_run_spec(options.spec, options.settings);
   const train::CoordinateRequest request{parse_whole_list(options.widths, "--widths"),
                                          parse_whole_list(options.depths, "--depths"),
@@ -104,7 +105,7 @@ void run_coordinate_check(const Options& options, Session& session) {
   options.json ? print_json(session, to_json(check)) : print_text(session, check, request.steps);
 }
 
-void run_train(const Options& options, Session& session) {
+void run_train(const TrainOptions& options, Session& session) {
   if (options.keys) return print_keys(session, train::describe_run_spec());
   if (options.spec.empty()) throw ConfigError("give a spec file; --keys lists what it may hold");
   if (options.coordinate_check) return run_coordinate_check(options, session);
@@ -130,6 +131,10 @@ void run_train(const Options& options, Session& session) {
     line.note(fmt::format("step {}  held-out loss {:.4f}  {:.4f} bits per byte", step,
                           evaluation.loss, evaluation.bits_per_byte));
   };
+  const std::string repeated =
+      repetition_note(spec.schedule.steps * spec.tokens_per_step(),
+                      static_cast<std::int64_t>(tokens.file(data::Split::train).size()));
+  if (!repeated.empty()) session.err << "fathom: " << repeated << "\n";
   run.stop = [] { return StopSignals::came(); };
   const StopSignals signals;
   const train::RunRecord record = train::run_training(spec, tokens, run);
@@ -147,7 +152,7 @@ void run_train(const Options& options, Session& session) {
 }  // namespace
 
 void add_train_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainOptions>();
   Command& command = tree.add(
       tree.root(), "train",
       {"Train one model from a spec file",

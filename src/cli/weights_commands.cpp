@@ -22,7 +22,6 @@ using namespace train;
 namespace fs = std::filesystem;
 
 int thread_count(int asked) {
-  if (asked < 0) throw ConfigError("--threads must not be negative");
   return static_cast<int>(threads_or_all(static_cast<unsigned>(asked)));
 }
 
@@ -175,7 +174,9 @@ void add_eval_command(CommandTree& tree) {
   tree.restrict(command.add_option("--split", o.split, "Which part")->type_name("PART"),
                 list_names<data::Split>());
   command.add_option("--tokens", o.tokens, "At most this many (default 1M)")->type_name("N");
-  command.add_option("--threads", o.threads, "Threads (default: all cores)")->type_name("N");
+  command.add_option("--threads", o.threads, "Threads (default: all cores)")
+      ->type_name("N")
+      ->positive();
   command.add_flag("--json", o.json, "Print JSON");
 }
 
@@ -193,15 +194,20 @@ void add_generate_command(CommandTree& tree) {
   command.add_option("MODEL", o.model, kModelHelp)->required();
   command.add_option("--prompt", o.prompt, "Text to continue (default: the start of a document)")
       ->type_name("TEXT");
-  command.add_option("--tokens", o.generation.tokens, "How many (default 200)")->type_name("N");
+  command.add_option("--tokens", o.generation.tokens, "How many (default 200)")
+      ->type_name("N")
+      ->positive();
   command
       .add_option("--temperature", o.generation.temperature,
                   "0 takes the most likely token (default 0.8)")
       ->type_name("X");
   command.add_option("--top-k", o.generation.top_k, "Only the k most likely tokens (default all)")
-      ->type_name("K");
+      ->type_name("K")
+      ->positive();
   command.add_option("--seed", o.generation.seed, "Seed (default 1)")->type_name("N");
-  command.add_option("--threads", o.threads, "Threads (default: all cores)")->type_name("N");
+  command.add_option("--threads", o.threads, "Threads (default: all cores)")
+      ->type_name("N")
+      ->positive();
   command.add_flag("--json", o.json, "Print JSON");
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace fathom {
 namespace {
@@ -27,10 +29,12 @@ void sync_folder(const std::filesystem::path& path) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(fmt::format("{}.{}.tmp", path_.string(), getpid())) {
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+AtomicFile::AtomicFile(const std::filesystem::path& path)
+    : path_(behind_symlinks(path)), temporary_(fmt::format("{}.{}.tmp", path_.string(), getpid())) {
+  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) fail("cannot create");
+  struct stat replaced {};
+  if (stat(path_.c_str(), &replaced) == 0) fchmod(file_, replaced.st_mode & 07777);
   buffer_.reserve(kBufferBytes);
 }
 

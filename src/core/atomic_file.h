@@ -2,7 +2,8 @@
 //
 // Bytes go to a temporary name beside the target; commit() syncs and renames, so readers see the
 // old file or the new one. Destruction without commit removes the temporary file; a full disk
-// throws and leaves the old file intact. Memory: one buffer of 1 MiB.
+// throws and leaves the old file intact. A symlink stays: the file it names is replaced. A file
+// that is replaced passes on its mode. Memory: one buffer of 1 MiB.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace fathom {
 
 class AtomicFile {
  public:
-  explicit AtomicFile(std::filesystem::path path);
+  explicit AtomicFile(const std::filesystem::path& path);
   ~AtomicFile();
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -32,7 +33,7 @@ class AtomicFile {
   void write_fully(const char* data, std::size_t bytes, std::uint64_t offset);
   void flush();
 
-  std::filesystem::path path_;
+  std::filesystem::path path_;  // no symlink
   std::string temporary_;
   int file_ = -1;
   std::uint64_t written_ = 0;

@@ -66,6 +66,7 @@ CsvTable::CsvTable(std::string_view text, std::string origin) : origin_(std::mov
   std::size_t line = 1;
   const std::vector<std::string> header = read_record(text, line, origin_);
   for (std::size_t i = 0; i < header.size(); ++i) columns_[header[i]] = i;
+  names_ = header;
   while (!text.empty()) {
     const std::size_t row_line = line;
     std::vector<std::string> cells = read_record(text, line, origin_);

@@ -14,6 +14,8 @@ class CsvTable {
   CsvTable(std::string_view text, std::string origin);
 
   std::size_t size() const { return rows_.size(); }
+  /// In the order of the header.
+  const std::vector<std::string>& columns() const { return names_; }
   bool has_column(const std::string& column) const { return columns_.contains(column); }
   /// The cell as text; DataError when the column does not exist.
   const std::string& cell(std::size_t row, const std::string& column) const;
@@ -22,6 +24,7 @@ class CsvTable {
 
  private:
   std::string origin_;
+  std::vector<std::string> names_;
   std::unordered_map<std::string, std::size_t> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

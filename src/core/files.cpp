@@ -1,6 +1,8 @@
 #include "core/files.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -38,6 +40,47 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
   AtomicFile file(path);
   file.write(content);
   file.commit();
+}
+
+fs::path behind_symlinks(fs::path path) {
+  constexpr int kLongestChain = 40;  // as the kernel has it
+  std::error_code error;
+  for (int links = 0; fs::is_symlink(path, error); ++links) {
+    if (links == kLongestChain) {
+      throw DataError(fmt::format("{}: {}", path.string(), std::strerror(ELOOP)));
+    }
+    path = path.parent_path() / fs::read_symlink(path, error);
+  }
+  return path;
+}
+
+int write_to_handle(int handle, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t count = write(handle, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return 0;
+}
+
+void write_file_or_device(const fs::path& path, std::string_view content) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  // Behind /dev/stdout may stand a file that the shell opened to append.
+  const bool descriptor = path == "/dev/stdout" || path == "/dev/stderr" ||
+                          path.native().starts_with("/dev/fd/") ||
+                          path.native().starts_with("/proc/");
+  const bool file = !fs::exists(status) || fs::is_regular_file(status);
+  if ((file && !descriptor) || fs::is_directory(status)) {
+    return write_file_atomically(path, content);
+  }
+  const int handle = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  int cause = handle < 0 ? errno : write_to_handle(handle, content);
+  if (handle >= 0 && close(handle) != 0 && cause == 0) cause = errno;
+  if (cause != 0) {
+    throw DataError(fmt::format("{}: cannot write: {}", path.string(), std::strerror(cause)));
+  }
 }
 
 }  // namespace fathom

@@ -84,7 +84,15 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
   for (const std::string& paragraph : split(text, '\n')) {
     std::string line;
+    std::vector<std::string> words;
     for (const std::string& word : split(paragraph, ' ')) {
+      if (word.starts_with('%') && !words.empty()) {
+        words.back() += " " + word;  // "16 %" stays together
+      } else {
+        words.push_back(word);
+      }
+    }
+    for (const std::string& word : words) {
       if (!line.empty() && display_width(line) + 1 + display_width(word) > width) {
         lines.push_back(line);
         line.clear();
@@ -108,6 +116,11 @@ std::optional<std::string> closest(std::string_view word,
       best_distance = distance;
       best = candidate;
     }
+  }
+  constexpr std::size_t kTellingLetters = 3;
+  if (best || wanted.size() < kTellingLetters) return best;
+  for (const std::string& candidate : candidates) {
+    if (to_lower(candidate).starts_with(wanted)) return candidate;
   }
   return best;
 }

@@ -23,8 +23,8 @@ std::string to_lower(std::string_view text);
 /// Breaks at spaces so that no line is wider than `width`; keeps existing line breaks.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-/// The candidate a typist most likely meant, if one is near enough: Damerau-Levenshtein distance
-/// at most a third of the word's length (and at least one edit allowed).
+/// The candidate a typist most likely meant: at a Damerau-Levenshtein distance of at most a third
+/// of the word's length (one edit is always allowed), else one that begins with the word.
 std::optional<std::string> closest(std::string_view word,
                                    const std::vector<std::string>& candidates);
 /// " Did you mean 'X'?" or "".

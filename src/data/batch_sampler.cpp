@@ -53,8 +53,10 @@ BatchSampler::BatchSampler(std::uint64_t tokens, Sampling sampling, const std::s
   const std::uint64_t T = sampling.context;
   if (T == 0 || sampling.batch == 0) throw ConfigError("context and batch must be at least 1");
   if (tokens <= T) {
-    throw DataError(fmt::format("{}: {} tokens are too few for a context of {}; it takes {}", name,
-                                tokens, T, T + 1));
+    throw DataError(
+        fmt::format("{}: {} tokens are too few for a context of {}; it takes {}, or "
+                    "a shorter context",
+                    name, tokens, T, T + 1));
   }
   windows_ = std::max<std::uint64_t>(1, (tokens - T) / T);
   offsets_ = std::min(T, tokens - windows_ * T);

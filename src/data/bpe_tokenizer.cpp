@@ -21,7 +21,6 @@
 namespace fathom::data {
 namespace {
 
-constexpr std::string_view kBlankMark = "\xE2\x96\x81";
 /// Words beyond this length or number are encoded each time: bounded memory, about 50 MB per
 /// thread.
 constexpr std::size_t kCachedWordBytes = 48;

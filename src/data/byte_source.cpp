@@ -5,6 +5,7 @@
 #include <lzma.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
@@ -77,7 +78,7 @@ class PlainSource : public ByteSource {
   std::uint64_t consumed_ = 0;
 };
 
-/// What both decoders share: the packed input and where it stands.
+/// What the decoders share: the packed input and where it stands.
 class PackedSource : public ByteSource {
  public:
   explicit PackedSource(std::unique_ptr<PlainSource> packed) : packed_(std::move(packed)) {
@@ -174,6 +175,48 @@ class ZstdSource : public PackedSource {
   bool flushing_ = false;
 };
 
+/// gzip, also several members one after the other as pigz and cat make them.
+class GzipSource : public PackedSource {
+ public:
+  explicit GzipSource(std::unique_ptr<PlainSource> packed) : PackedSource(std::move(packed)) {
+    constexpr int kGzipOnly = 16;  // zlib's code: expect a gzip header
+    if (inflateInit2(&stream_, kGzipOnly + MAX_WBITS) != Z_OK) {
+      fail("the gzip decoder cannot start (memory)");
+    }
+  }
+  ~GzipSource() override { inflateEnd(&stream_); }
+
+  std::size_t read(std::span<char> out) override {
+    stream_.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream_.avail_out = static_cast<uInt>(std::min<std::size_t>(out.size(), 1u << 30));
+    const uInt room = stream_.avail_out;
+    while (stream_.avail_out == room) {
+      if (stream_.avail_in == 0) {
+        const std::span<char> input = next_input();
+        if (input.empty()) {
+          if (inside_member_) fail("the gzip data ends early");
+          break;
+        }
+        stream_.next_in = reinterpret_cast<Bytef*>(input.data());
+        stream_.avail_in = static_cast<uInt>(input.size());
+      }
+      inside_member_ = true;
+      const int status = inflate(&stream_, Z_NO_FLUSH);
+      if (status == Z_STREAM_END) {
+        inside_member_ = false;
+        inflateReset(&stream_);
+      } else if (status != Z_OK && status != Z_BUF_ERROR) {
+        fail("the gzip data is damaged");
+      }
+    }
+    return room - stream_.avail_out;
+  }
+
+ private:
+  z_stream stream_{};
+  bool inside_member_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<ByteSource> open_byte_source(const std::filesystem::path& path) {
@@ -193,11 +236,10 @@ std::unique_ptr<ByteSource> open_byte_source(const std::filesystem::path& path) 
     return std::make_unique<XzSource>(std::move(plain));
   }
   if (head.starts_with("\x28\xB5\x2F\xFD"sv)) return std::make_unique<ZstdSource>(std::move(plain));
-  if (head.starts_with("\x1F\x8B"sv) || head.starts_with("PK\x03\x04"sv)) {
+  if (head.starts_with("\x1F\x8B"sv)) return std::make_unique<GzipSource>(std::move(plain));
+  if (head.starts_with("PK\x03\x04"sv)) {
     throw DataError(
-        fmt::format("{}: gzip and zip are not read; pipe it: zcat FILE | fathom data "
-                    "prepare -",
-                    name));
+        fmt::format("{}: zip is not read; pipe it: unzip -p FILE | fathom data prepare -", name));
   }
   return plain;
 }

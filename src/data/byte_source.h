@@ -1,4 +1,5 @@
-// A stream of bytes from a file or standard input; .xz and .zst are recognised by content.
+// A stream of bytes from a file or standard input; .gz, .xz and .zst are
+// recognised by content.
 //
 // Memory: one buffer of 256 KiB, plus the decoder's window (at most 128 MiB for zstd, 512 MiB for
 // xz; larger settings are refused with a DataError).

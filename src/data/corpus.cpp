@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "core/error.h"
 #include "core/text.h"
-#include "core/utf8.h"
 #include "data/byte_source.h"
+#include "data/json_lines.h"
+#include "data/line_reader.h"
 
 namespace fathom::data {
 
@@ -18,14 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPieceBytes = 1 << 20;
-constexpr std::size_t kLineBytes = 64 << 10;
 constexpr std::size_t kBlockBytes = 16 << 10;
-
-std::string_view without_line_end(std::string_view line) {
-  if (line.ends_with('\n')) line.remove_suffix(1);
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
 
 /// "= Title =", but not "= = Section = =" nor "== Section ==".
 bool is_title(std::string_view line) {
@@ -39,73 +32,17 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-/// Where to cut a line longer than kLineBytes: before its last space, else between characters.
-std::size_t cut_long_line(std::string_view text) {
-  const std::size_t blank = text.substr(0, kLineBytes).rfind(' ');
-  if (blank != std::string_view::npos && blank > 0) return blank;
-  return utf8_boundary(text, kLineBytes);
-}
-
-/// Lines of a source, in fragments of at most kLineBytes.
-class LineReader {
- public:
-  explicit LineReader(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
-
-  /// The next fragment, valid until the next call; empty at the end. A fragment that does not end
-  /// the line lacks the line end.
-  std::string_view next() {
-    begin_ += taken_;
-    taken_ = look().size();
-    return {buffer_.data() + begin_, taken_};
-  }
-  /// The fragment that next() will return; only before the first next().
-  std::string_view peek() { return look(); }
-  std::uint64_t consumed() const { return source_->consumed(); }
-
- private:
-  std::string_view look() {
-    std::string_view ahead(buffer_.data() + begin_, end_ - begin_);
-    std::size_t line_end = find_line_end(ahead);
-    if (line_end == std::string_view::npos && ahead.size() <= kLineBytes && !ended_) {
-      fill();
-      ahead = {buffer_.data() + begin_, end_ - begin_};
-      line_end = find_line_end(ahead);
-    }
-    if (line_end != std::string_view::npos) return ahead.substr(0, line_end + 1);
-    return ahead.size() <= kLineBytes ? ahead : ahead.substr(0, cut_long_line(ahead));
-  }
-  static std::size_t find_line_end(std::string_view ahead) {
-    return ahead.substr(0, kLineBytes).find('\n');
-  }
-  /// Moves what is left to the front and reads until more than kLineBytes are there.
-  void fill() {
-    if (buffer_.empty()) buffer_.resize(8 * kLineBytes);
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
-    while (!ended_ && end_ < buffer_.size()) {
-      const std::size_t count = source_->read(std::span(buffer_).subspan(end_));
-      ended_ = count == 0;
-      end_ += count;
-      if (end_ > kLineBytes) break;
-    }
-  }
-
-  std::unique_ptr<ByteSource> source_;
-  std::vector<char> buffer_;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-  std::size_t taken_ = 0;
-  bool ended_ = false;
-};
-
 }  // namespace
 
 /// Cuts one file into documents and those into pieces.
 class CorpusReader::Document {
  public:
-  Document(const File& file, const DocumentRule& rule)
-      : name_(file.name), split_(file.split), rule_(rule), lines_(open_byte_source(file.path)) {
+  Document(const File& file, const DocumentRule& rule, LineReader lines, std::uint64_t offset = 0)
+      : name_(file.name),
+        split_(file.split),
+        rule_(rule),
+        lines_(std::move(lines)),
+        offset_(offset) {
     if (rule_.kind == DocumentKind::automatic) {
       rule_.kind = file.in_folder            ? DocumentKind::file
                    : is_title(lines_.peek()) ? DocumentKind::titles
@@ -180,7 +117,7 @@ class CorpusReader::Document {
   DocumentRule rule_;
   LineReader lines_;
   std::string_view pending_;  // a line looked at but not yet taken
-  std::uint64_t offset_ = 0;
+  std::uint64_t offset_;
   std::uint64_t document_bytes_ = 0;
   bool previous_ended_ = true;
   bool previous_blank_ = true;
@@ -229,19 +166,44 @@ bool CorpusReader::add_source(const CorpusSource& source) {
 
 CorpusReader::~CorpusReader() = default;
 
+/// The next file, or the next text of a JSONL file; false at the end of the corpus.
+bool CorpusReader::open_next() {
+  if (json_lines_) {
+    const File& file = files_[next_file_ - 1];
+    std::string text;
+    if (json_lines_->next(text)) {
+      current_ = std::make_unique<Document>(file, DocumentRule{DocumentKind::file, ""},
+                                            LineReader(text), json_lines_->line_offset());
+      return true;
+    }
+    finished_bytes_ += json_lines_->consumed();
+    json_lines_.reset();
+  }
+  if (next_file_ == files_.size()) return false;
+  const File& file = files_[next_file_++];
+  LineReader lines(open_byte_source(file.path));
+  const std::string field = rule_.text_field.empty() ? "text" : rule_.text_field;
+  const bool looks_so = !rule_.text_field.empty() || is_json_lines_name(file.path) ||
+                        looks_like_json_lines(lines.peek(), field);
+  if (rule_.kind == DocumentKind::jsonl || (rule_.kind == DocumentKind::automatic && looks_so)) {
+    json_lines_ = std::make_unique<JsonLines>(std::move(lines), field, file.name);
+    return open_next();
+  }
+  current_ = std::make_unique<Document>(file, rule_, std::move(lines));
+  return true;
+}
+
 bool CorpusReader::next(Piece& piece) {
   for (;;) {
-    if (!current_) {
-      if (next_file_ == files_.size()) return false;
-      current_ = std::make_unique<Document>(files_[next_file_++], rule_);
-    }
+    if (!current_ && !open_next()) return false;
     if (current_->next(piece)) return true;
-    finished_bytes_ += current_->consumed();
+    if (!json_lines_) finished_bytes_ += current_->consumed();
     current_.reset();
   }
 }
 
 std::uint64_t CorpusReader::consumed_bytes() const {
+  if (json_lines_) return finished_bytes_ + json_lines_->consumed();
   return finished_bytes_ + (current_ ? current_->consumed() : 0);
 }
 

@@ -2,8 +2,8 @@
 //
 // Sources are read in order; a folder is its regular files, sorted by path, hidden ones left out.
 // How a source falls into documents is the DocumentRule. Every byte of the input belongs to exactly
-// one document (lines equal to a separator excepted), so concatenating the documents gives the
-// input back. Documents without a byte do not count.
+// one document (lines equal to a separator and JSONL excepted), so concatenating the documents
+// gives the input back. Documents without a byte do not count.
 //
 // A document may be larger than memory: it comes in pieces of about 1 MiB that end at a line end,
 // or, inside a line longer than 64 KiB, before a blank or at least between two characters. Where
@@ -21,22 +21,28 @@
 
 namespace fathom::data {
 
+class JsonLines;
+
 enum class DocumentKind {
-  automatic,   // `file` inside a folder; else `titles` if the first line is a title, else `blocks`
-  file,        // one source file is one document
-  titles,      // "= Title =" on a line of its own, first or after a blank line, begins a document
+  automatic,  // `jsonl` where the name (.jsonl, .ndjson) or the first line says so; `file` inside a
+              // folder; else `titles` if the first line is a title, else `blocks`
+  file,       // one source file is one document
+  titles,     // "= Title =" on a line of its own, first or after a blank line, begins a document
   paragraphs,  // a blank line ends a document
   lines,       // each line is a document
   blocks,      // 16 KiB or more, up to the next line end; no end-of-document token
   separator,   // a line equal to a given text ends a document and is dropped
+  jsonl,       // each line is a JSON object with the document in one field
 };
 constexpr auto enum_names(DocumentKind) {
-  return std::array{"auto", "file", "titles", "paragraphs", "lines", "blocks", "separator"};
+  return std::array{"auto",  "file",   "titles",    "paragraphs",
+                    "lines", "blocks", "separator", "jsonl"};
 }
 
 struct DocumentRule {
   DocumentKind kind = DocumentKind::automatic;
   std::string separator;
+  std::string text_field;  // of JSONL; naming one makes `automatic` jsonl; empty: "text"
 };
 
 struct CorpusSource {
@@ -79,12 +85,14 @@ class CorpusReader {
     bool in_folder;
   };
   bool add_source(const CorpusSource& source);
+  bool open_next();
 
   std::vector<File> files_;
   DocumentRule rule_;
   std::size_t next_file_ = 0;
   std::uint64_t finished_bytes_ = 0;
   std::uint64_t total_bytes_ = 0;
+  std::unique_ptr<JsonLines> json_lines_;  // of the current file, where it is JSONL
   std::unique_ptr<Document> current_;
 };
 

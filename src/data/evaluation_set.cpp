@@ -16,8 +16,10 @@ EvaluationSet::EvaluationSet(const TokenFile& file, std::uint64_t context,
     : file_(&file), context_(context) {
   if (context == 0) throw ConfigError("context must be at least 1");
   if (file.size() <= context) {
-    throw DataError(fmt::format("{}: {} tokens are too few to evaluate a context of {}",
-                                file.name(), file.size(), context));
+    throw DataError(
+        fmt::format("{}: {} tokens are too few to evaluate a context of {}; take "
+                    "a shorter context, or hold out {} tokens or more",
+                    file.name(), file.size(), context, context + 1));
   }
   available_ = (file.size() - 1) / context;
   windows_ = std::clamp<std::uint64_t>(limit_tokens / context, 1, available_);

@@ -37,11 +37,16 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// The output folder, ours alone while we write. Leftovers of a killed run are removed.
+/// The output folder, ours alone while we write. Leftovers of a killed run are removed, and so are
+/// the folders made here when nothing was written.
 class OutputFolder {
  public:
   explicit OutputFolder(const fs::path& path) {
     std::error_code error;
+    for (fs::path made = path; !made.empty() && !fs::exists(made, error);
+         made = made.parent_path()) {
+      made_.push_back(made);
+    }
     fs::create_directories(path, error);
     handle_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (handle_ < 0) {
@@ -59,12 +64,20 @@ class OutputFolder {
       if (ours && name.ends_with(".tmp")) fs::remove(entry.path(), error);
     }
   }
-  ~OutputFolder() { close(handle_); }
+  /// Folders that were made for nothing go again; remove() spares those that hold something.
+  ~OutputFolder() {
+    close(handle_);
+    std::error_code not_empty;
+    for (const fs::path& made : made_) {
+      if (!fs::remove(made, not_empty)) break;
+    }
+  }
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
  private:
   int handle_;
+  std::vector<fs::path> made_;  // innermost first
 };
 
 /// A copy of a stream in the output folder, removed at the end.
@@ -110,6 +123,7 @@ class SplitReader {
     if (!reader_.next(piece)) return false;
     if (piece.begins_document) {
       current_ = piece.split ? *piece.split : split_of(piece.text, rule_);
+      ++documents_[current_];
     }
     split = current_;
     text_bytes_ += piece.text.size();
@@ -121,12 +135,25 @@ class SplitReader {
     return true;
   }
 
+  /// DataError when what was read leaves nothing to train on.
+  void require_training_text() const {
+    std::uint64_t documents = 0;
+    for (const std::uint64_t count : documents_) documents += count;
+    if (documents == 0) throw DataError("the corpus is empty: it contains no text");
+    if (documents_[Split::train] > 0) return;
+    throw DataError(fmt::format(
+        "no text is left for training: all {} documents fell into held-out splits; cut the text "
+        "into more documents (paragraphs, lines), or hold out smaller shares",
+        documents));
+  }
+
  private:
   SplitRule rule_;
   CorpusReader reader_;
   const PrepareProgress& progress_;
   std::string stage_;
   Split current_ = Split::train;
+  BySplit<std::uint64_t> documents_{};
   std::uint64_t text_bytes_ = 0;
 };
 
@@ -181,7 +208,6 @@ class SplitWriters {
     writer.count_document();
     if (work.piece.end_token) writer.add(std::span(&end_of_document_, 1));
   }
-  const TokenFileInfo& info(Split split) const { return writers_[split]->info(); }
   BySplit<TokenFileInfo> commit() {
     BySplit<TokenFileInfo> infos;
     for (const Split split : kSplits) infos[split] = writers_[split]->commit();
@@ -241,18 +267,6 @@ void check_request(const PrepareRequest& request) {
   }
 }
 
-void check_result(const SplitWriters& writers) {
-  std::uint64_t documents = 0;
-  for (const Split split : kSplits) documents += writers.info(split).documents;
-  if (documents == 0) throw DataError("the corpus is empty: it contains no text");
-  if (writers.info(Split::train).documents == 0) {
-    throw DataError(
-        fmt::format("no document fell into the training split ({} in all): use another "
-                    "document rule, or smaller held-out shares",
-                    documents));
-  }
-}
-
 /// Replaces sources that can be read only once by copies.
 std::vector<CorpusSource> make_rereadable(const PrepareRequest& request,
                                           const PrepareProgress& progress,
@@ -292,6 +306,7 @@ PrepareReport prepare(const PrepareRequest& request, const PrepareProgress& prog
       SplitReader reader(request, sources, progress, "read");
       Piece piece;
       for (Split split; reader.next(piece, split);) trainer.look(piece, split);
+      reader.require_training_text();
       if (progress) progress("train tokenizer", -1, 0);
     }
     tokenizer = trainer.build();
@@ -302,7 +317,7 @@ PrepareReport prepare(const PrepareRequest& request, const PrepareProgress& prog
   SplitWriters writers(request.output, *tokenizer);
   SplitReader reader(request, sources, progress, "encode");
   write_tokens(reader, *tokenizer, request.threads, writers);
-  check_result(writers);
+  reader.require_training_text();
   tokenizer->save(request.output);
   report.splits = writers.commit();
   TokenSetOrigin origin{{}, to_string(request.documents.kind), request.split};

@@ -11,8 +11,6 @@
 namespace fathom::data {
 namespace {
 
-constexpr std::string_view kBlankMark = "\xE2\x96\x81";
-
 std::string piece_bytes(const sentencepiece::SentencePieceProcessor& model, int id) {
   const std::string& piece = model.IdToPiece(id);
   if (model.IsControl(id) || model.IsUnknown(id) || model.IsUnused(id)) return "";

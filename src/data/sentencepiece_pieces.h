@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sentencepiece {
@@ -10,6 +11,9 @@ class SentencePieceProcessor;
 }
 
 namespace fathom::data {
+
+/// How pieces write a space: U+2581.
+inline constexpr std::string_view kBlankMark = "\xE2\x96\x81";
 
 /// The bytes each id stands for: "" for control and unknown pieces, one byte for byte pieces, and
 /// spaces for U+2581 otherwise.

@@ -2,11 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/random.h"
 
 namespace fathom::data {
+
+std::int64_t documents_for_share(double share) {
+  return static_cast<std::int64_t>(std::ceil(3 / share));  // (1 - s)^(3/s) < e^-3 < 1/20
+}
 
 void check(const SplitRule& rule) {
   if (!(rule.valid >= 0) || !(rule.test >= 0) || !(rule.valid + rule.test < 1)) {

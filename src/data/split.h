@@ -28,6 +28,8 @@ struct SplitRule {
   std::uint64_t seed = 0;
 };
 
+/// Documents it takes so that a split of this share is empty less than once in twenty (3 / share).
+std::int64_t documents_for_share(double share);
 /// ConfigError when a share is negative or both reach 1.
 void check(const SplitRule& rule);
 /// `head` is the document's beginning, at least its first 4096 bytes or all of it.

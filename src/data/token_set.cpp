@@ -10,7 +10,7 @@
 namespace fathom::data {
 namespace {
 
-constexpr const char* kSchema = "fathom.tokens.v1";
+constexpr const char* kTokensSchema = "fathom.tokens.v1";
 constexpr const char* kManifest = "corpus.json";
 
 /// A member of an object with the right type, or DataError.
@@ -35,7 +35,7 @@ double bytes_per_token(const TokenFileInfo& info) {
 
 Hash128 token_set_hash(const BySplit<TokenFileInfo>& splits, Hash128 tokenizer) {
   Hasher hasher;
-  hasher.add_field(kSchema);
+  hasher.add_field(kTokensSchema);
   hasher.add_field(tokenizer.hex());
   for (const TokenFileInfo& info : splits) hasher.add_field(info.content.hex());
   return hasher.value();
@@ -56,7 +56,7 @@ TokenSet::TokenSet(const std::filesystem::path& folder) {
                     folder.string(), folder.string()));
   }
   const nlohmann::json document = read_json_file(manifest);
-  if (member<std::string>(document, "schema", name) != kSchema) {
+  if (member<std::string>(document, "schema", name) != kTokensSchema) {
     throw DataError(
         fmt::format("{}: another version of this file; prepare the corpus again", name));
   }
@@ -106,7 +106,7 @@ void TokenSet::verify() const {
 void write_token_set_manifest(const std::filesystem::path& folder, const TokenSetOrigin& origin,
                               const BySplit<TokenFileInfo>& splits, const Tokenizer& tokenizer) {
   nlohmann::ordered_json document{
-      {"schema", kSchema},
+      {"schema", kTokensSchema},
       {"hash", token_set_hash(splits, tokenizer.hash()).hex()},
       {"sources", origin.sources},
       {"documents", origin.documents},

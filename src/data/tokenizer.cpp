@@ -14,7 +14,7 @@
 namespace fathom::data {
 namespace {
 
-constexpr const char* kSchema = "fathom.tokenizer.v1";
+constexpr const char* kTokenizerSchema = "fathom.tokenizer.v1";
 constexpr std::size_t kModelLimitBytes = 64u << 20;
 
 class ByteTokenizer : public Tokenizer {
@@ -31,7 +31,7 @@ class ByteTokenizer : public Tokenizer {
     return std::make_unique<ByteEncoder>();
   }
   void save(const std::filesystem::path& folder) const override {
-    const nlohmann::ordered_json document{{"schema", kSchema}, {"kind", "bytes"}};
+    const nlohmann::ordered_json document{{"schema", kTokenizerSchema}, {"kind", "bytes"}};
     write_file_atomically(folder / "tokenizer.json", document.dump(2) + "\n");
   }
 
@@ -60,7 +60,7 @@ class CharTokenizer : public Tokenizer {
       alphabet += bytes_of(static_cast<TokenId>(id));
     }
     const nlohmann::ordered_json document{
-        {"schema", kSchema}, {"kind", "chars"}, {"alphabet", alphabet}};
+        {"schema", kTokenizerSchema}, {"kind", "chars"}, {"alphabet", alphabet}};
     write_file_atomically(folder / "tokenizer.json", document.dump(2) + "\n");
   }
 
@@ -170,9 +170,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::filesystem::path& folder) {
     }
     return document[key].get<std::string>();
   };
-  if (text("schema") != kSchema) {
+  if (text("schema") != kTokenizerSchema) {
     throw DataError(fmt::format("{}: schema '{}', this program reads '{}'", file.string(),
-                                text("schema"), kSchema));
+                                text("schema"), kTokenizerSchema));
   }
   const std::string kind = text("kind");
   if (kind == "bytes") return make_byte_tokenizer();

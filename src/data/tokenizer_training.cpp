@@ -25,7 +25,7 @@ constexpr std::size_t kTrainingLineBytes = 4096;
 /// Rarer characters are left to the byte pieces.
 constexpr double kCharacterCoverage = 0.9999;
 /// SentencePiece's sign for the space; encoding writes it as bytes.
-constexpr std::int32_t kBlankMark = 0x2581;
+constexpr std::int32_t kBlankMarkCode = 0x2581;
 
 /// The lines of the texts, one at a time, without line ends.
 class LineIterator : public sentencepiece::SentenceIterator {
@@ -77,7 +77,7 @@ CharacterSet frequent_characters(const std::vector<std::string>& texts, std::uin
     for (std::size_t at = 0; at < text.size();) {
       const std::int32_t code_point = next_code_point(text, at);
       if (code_point < 0) throw InternalError("the tokenizer sample is not UTF-8");
-      if (code_point == '\n' || code_point == 0 || code_point == kBlankMark) continue;
+      if (code_point == '\n' || code_point == 0 || code_point == kBlankMarkCode) continue;
       ++counts[code_point];
       ++total;
     }
@@ -109,6 +109,20 @@ void keep_only(std::string& text, const CharacterSet& characters) {
     }
   }
   text = std::move(kept);
+}
+
+/// SentencePiece says how large a vocabulary would do: "... Please set it to a value <= 741."
+std::string too_small_text(std::size_t bytes, std::uint64_t vocabulary, const std::string& reason) {
+  const std::size_t found = reason.find("value <= ");
+  const std::uint64_t most =
+      found == std::string::npos ? 0 : std::strtoull(reason.c_str() + found + 9, nullptr, 10);
+  return fmt::format("{} bytes of training text are too few for a bpe vocabulary of {}; {}", bytes,
+                     vocabulary,
+                     most >= kSmallestVocabulary
+                         ? fmt::format("they give {} (--vocab {}); or take the bytes tokenizer, or "
+                                       "more text",
+                                       most, most)
+                         : "take the bytes tokenizer (--tokenizer bytes), or more text");
 }
 
 }  // namespace
@@ -219,10 +233,7 @@ std::string train_bpe_model(std::vector<std::string> texts, std::uint64_t vocabu
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(arguments, &lines, &model);
   if (!status.ok()) {
-    throw DataError(
-        fmt::format("the training text ({} bytes) allows no bpe vocabulary of {}: ask "
-                    "for less, or give more text",
-                    bytes, vocabulary));
+    throw DataError(too_small_text(bytes, vocabulary, status.ToString()));
   }
   return model;
 }

@@ -16,7 +16,7 @@ constexpr double kWhole = 1.1;                // later ones', in units of the we
 constexpr double kKernel = 0.6;               // a kernel's, in the same units
 constexpr std::array kShares{0.2, 0.5, 0.3};  // of wide, whole and kernels in later rounds
 constexpr std::size_t kKernels = 40;
-constexpr double kLeastShare = 1e-3;  // of a mode that is drawn from
+constexpr double kLeastModeShare = 1e-3;  // of a mode that is drawn from
 
 /// A multivariate Student distribution about zero.
 struct Student {
@@ -83,7 +83,7 @@ class Sampler {
     std::vector<double> log_weights;
     units.clear();
     for (std::size_t k = 0; k < modes_.size(); ++k) {
-      if (modes_[k].share < kLeastShare) continue;
+      if (modes_[k].share < kLeastModeShare) continue;
       const double wanted = std::ceil(modes_[k].share * static_cast<double>(count));
       for (double i = 0; i < wanted; ++i) {
         units.push_back(unit(proposal));

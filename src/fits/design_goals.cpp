@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
+#include "fits/statistics.h"
 #include "fits/surface_fit.h"
 
 namespace fathom::fits {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNormal95 = 1.959964;
 
 GoalState from_draws(const DesignGoal& goal, const std::vector<double>& logarithms,
                      Interval within) {

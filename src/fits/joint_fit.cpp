@@ -76,8 +76,8 @@ double degrees_left(const JointFit& fit) {
   return std::max(3.0, as_double(fit.independent) - fit.form.size());
 }
 
-using ShapeKey = std::pair<std::int64_t, std::int64_t>;
-ShapeKey shape_of(const RunPoint& point) {
+using LayersAndWidth = std::pair<std::int64_t, std::int64_t>;
+LayersAndWidth shape_of(const RunPoint& point) {
   return {point.layers, point.width};
 }
 
@@ -138,13 +138,13 @@ std::optional<JointFit> fit_joint(std::span<const RunPoint> points, const JointF
 
 void hold_out_largest(std::span<const RunPoint> points, const JointOptions& options,
                       std::size_t shapes, double tokens_above, JointFit& fit) {
-  std::map<ShapeKey, double> sizes;
+  std::map<LayersAndWidth, double> sizes;
   for (const RunPoint& point : points) sizes[shape_of(point)] = point.params;
   if (sizes.size() < shapes + 3) return;
-  std::vector<std::pair<double, ShapeKey>> order;
+  std::vector<std::pair<double, LayersAndWidth>> order;
   for (const auto& [shape, size] : sizes) order.emplace_back(size, shape);
   std::sort(order.rbegin(), order.rend());
-  std::set<ShapeKey> out;
+  std::set<LayersAndWidth> out;
   for (std::size_t i = 0; i < shapes; ++i) out.insert(order[i].second);
   std::vector<RunPoint> seen;
   for (const RunPoint& point : points) {
@@ -172,9 +172,9 @@ void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& optio
   const Eigen::VectorXd residuals = objective.residuals(fit.coefficients);
   const Eigen::VectorXd fitted = objective.log_losses() - residuals;
   const auto runs = as_size(residuals.size());
-  std::map<ShapeKey, std::set<double>> trajectories;
+  std::map<LayersAndWidth, std::set<double>> trajectories;
   for (const RunPoint& point : points) trajectories[shape_of(point)].insert(point.tokens);
-  std::map<ShapeKey, std::uint64_t> cluster;
+  std::map<LayersAndWidth, std::uint64_t> cluster;
   bool clustered = false;
   for (const auto& [shape, tokens] : trajectories) {
     cluster.emplace(shape, cluster.size());

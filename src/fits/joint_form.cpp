@@ -80,7 +80,7 @@ JointObjective::JointObjective(JointForm form, std::span<const RunPoint> points)
   }
 }
 
-/// ln of every term, the constant last, one row a run.
+/// ln of every term, the constant last, one row per run.
 Eigen::ArrayXXd JointObjective::log_terms(const Eigen::VectorXd& c) const {
   const Eigen::Index terms = log_inputs_.cols();
   Eigen::ArrayXXd logs(log_inputs_.rows(), terms + 1);

@@ -3,12 +3,11 @@
 #include <cmath>
 
 #include "core/counts.h"
+#include "fits/statistics.h"
 #include "fits/surface_draws.h"
 
 namespace fathom::fits {
 namespace {
-
-constexpr double kNormal95 = 1.959964;
 
 /// What `read(point)` gives over the draws of the exponential form.
 template <class Read>

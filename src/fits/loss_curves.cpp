@@ -13,14 +13,14 @@ namespace fathom::fits {
 namespace {
 
 /// Sizes closer than this in ln N are one rung of a ladder: a shared curve cannot tell them apart.
-constexpr double kSameSize = 0.05;
+constexpr double kSameGridSize = 0.05;
 
 std::size_t count_sizes(std::vector<double> log_sizes) {
   std::sort(log_sizes.begin(), log_sizes.end());
   std::size_t count = 0;
   double last = -1e300;
   for (const double x : log_sizes) {
-    if (x - last > kSameSize) {
+    if (x - last > kSameGridSize) {
       ++count;
       last = x;
     }

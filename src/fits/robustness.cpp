@@ -14,8 +14,8 @@ namespace fathom::fits {
 namespace {
 
 // Sizes closer than this in ln N are compared with each other.
-constexpr double kSameSize = 0.3;
-constexpr std::size_t kDraws = 2000;
+constexpr double kSamePairSize = 0.3;
+constexpr std::size_t kRobustnessDraws = 2000;
 
 /// A shape and length with its mean ln loss.
 struct Cell {
@@ -78,7 +78,7 @@ Tilt tilt_of(const std::vector<Difference>& all) {
     double weight = 0;
     double depth = 0;
     double value = 0;
-    for (; end < all.size() && all[end].log_size - all[i].log_size < kSameSize; ++end) {
+    for (; end < all.size() && all[end].log_size - all[i].log_size < kSamePairSize; ++end) {
       const double w = 1 / all[end].variance;
       weight += w;
       depth += w * all[end].log_depth;
@@ -102,7 +102,7 @@ Interval shift_interval(const SurfacePosterior& posterior, const Tilt& tilt, dou
   const RandomStream random(1, 3000);
   WeightedSample sample;
   std::uint64_t next = 0;
-  const std::size_t turns = std::max<std::size_t>(1, kDraws / form.draws.size());
+  const std::size_t turns = std::max<std::size_t>(1, kRobustnessDraws / form.draws.size());
   for (std::size_t turn = 0; turn < turns; ++turn) {
     for (const WeightedDraw& draw : form.draws) {
       const double curvature = form.surface.curvature(draw.point, log_size);

@@ -17,7 +17,7 @@
 namespace fathom::fits {
 namespace {
 
-constexpr std::size_t kDraws = 1000;
+constexpr std::size_t kDesignDraws = 1000;
 // A forecast ends at so many times the budget.
 constexpr double kFarCost = 100;
 // A round costs at most this share of what was spent before it: early choices rest on little.
@@ -136,7 +136,7 @@ std::vector<GoalState> unseen_goals(const DesignSpec& spec) {
 /// Where every goal stands, and whether it can be reached.
 void measure_goals(const SurfacePosterior& posterior, const DesignSpec& spec,
                    std::vector<Candidate>& candidates, DesignStep& step) {
-  const SurfaceDraws draws(posterior, kDraws, spec.surface.seed);
+  const SurfaceDraws draws(posterior, kDesignDraws, spec.surface.seed);
   for (const DesignGoal& goal : spec.goals) {
     step.goals.push_back(measure_goal(posterior, draws, goal));
     step.goals.back().expected = step.goals.back().error;

@@ -21,31 +21,69 @@ constexpr const char* kTokens = "tokens";
 constexpr const char* kLoss = "loss";
 constexpr const char* kSeed = "seed";
 
-/// The first of the names the table has.
-std::string column_of(const CsvTable& table, std::initializer_list<const char*> names,
-                      const std::string& origin) {
-  for (const char* name : names) {
+/// What other tools call the columns; the first that the table has is taken.
+const std::map<std::string, std::vector<std::string>>& aliases() {
+  static const std::map<std::string, std::vector<std::string>> names{
+      {kId, {"id", "run_id", "name"}},
+      {kLayers, {"layers", "depth", "n_layers", "n_layer", "num_layers", "num_hidden_layers"}},
+      {kWidth, {"width", "d_model", "n_embd", "hidden_size"}},
+      {kParams,
+       {"params", "nonembedding_params", "non_embedding_params", "n_params", "parameters"}},
+      {kTokens, {"tokens", "train_tokens", "n_tokens", "tokens_seen"}},
+      {kLoss, {"loss", "val_loss", "valid_loss", "validation_loss", "eval_loss", "final_loss"}},
+      {kSeed, {"seed"}}};
+  return names;
+}
+
+/// The column that plays the part; empty when the table has none.
+std::string find_column(const CsvTable& table, const PointSelection& selection,
+                        const std::string& part, const std::string& origin) {
+  const auto named = selection.columns.find(part);
+  if (named != selection.columns.end()) {
+    if (table.has_column(named->second)) return named->second;
+    throw DataError(fmt::format("{} has no column '{}'", origin, named->second));
+  }
+  for (const std::string& name : aliases().at(part)) {
     if (table.has_column(name)) return name;
   }
+  return "";
+}
+
+std::string column_of(const CsvTable& table, const PointSelection& selection,
+                      const std::string& part, const std::string& origin) {
+  std::string found = find_column(table, selection, part, origin);
+  if (!found.empty()) return found;
   throw DataError(
-      fmt::format("{} has no column '{}'; a table of runs needs layers, width, params, "
-                  "tokens and loss",
-                  origin, *names.begin()));
+      fmt::format("{} has no column '{}'; a table of runs needs layers, width, params, tokens and "
+                  "loss. Name yours: --column {}=NAME",
+                  origin, part, part));
 }
 
 }  // namespace
+
+std::pair<std::string, std::string> parse_column(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::string part = text.substr(0, equals);
+  if (equals == text.npos || equals + 1 == text.size() || !aliases().contains(part)) {
+    throw ConfigError(
+        fmt::format("--column '{}' is not PART=NAME; parts are id, layers, width, params, tokens, "
+                    "loss and seed",
+                    text));
+  }
+  return {part, text.substr(equals + 1)};
+}
 
 std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
                                       const PointSelection& selection) {
   const std::string origin = path.string();
   const CsvTable table(read_text_file(path), origin);
-  const std::string layers = column_of(table, {kLayers, "depth"}, origin);
-  const std::string width = column_of(table, {kWidth}, origin);
-  const std::string params = selection.params_column.empty()
-                                 ? column_of(table, {kParams, "nonembedding_params"}, origin)
-                                 : column_of(table, {selection.params_column.c_str()}, origin);
-  const std::string tokens = column_of(table, {kTokens}, origin);
-  const std::string loss = column_of(table, {kLoss}, origin);
+  PointSelection named = selection;
+  if (!selection.params_column.empty()) named.columns[kParams] = selection.params_column;
+  const auto required = [&](const char* part) { return column_of(table, named, part, origin); };
+  const std::string layers = required(kLayers), width = required(kWidth),
+                    params = required(kParams), tokens = required(kTokens), loss = required(kLoss);
+  const std::string id = find_column(table, named, kId, origin);
+  const std::string seed = find_column(table, named, kSeed, origin);
   std::vector<RunPoint> points;
   for (std::size_t row = 0; row < table.size(); ++row) {
     const bool wanted =
@@ -60,15 +98,13 @@ std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
                                   column, value));
     };
     RunPoint point;
-    point.id = table.has_column(kId) ? table.cell(row, kId) : fmt::format("row {}", row + 2);
+    point.id = id.empty() ? fmt::format("row {}", row + 2) : table.cell(row, id);
     point.layers = std::llround(positive(layers));
     point.width = std::llround(positive(width));
     point.params = positive(params);
     point.tokens = positive(tokens);
     point.loss = positive(loss);
-    if (table.has_column(kSeed)) {
-      point.seed = as_size(std::llround(std::fabs(table.number(row, kSeed))));
-    }
+    if (!seed.empty()) point.seed = as_size(std::llround(std::fabs(table.number(row, seed))));
     points.push_back(std::move(point));
   }
   if (points.empty()) throw DataError(fmt::format("{} holds no runs that were asked for", origin));

@@ -1,9 +1,14 @@
 // Student's distribution and sample quantiles, for intervals of fits.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 namespace fathom::fits {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// 95 % of a normal lie within this many standard deviations.
+inline constexpr double kNormal95 = 1.959964;
 
 /// P(T <= t) with `degrees` > 0 degrees of freedom.
 double student_cdf(double t, double degrees);

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/random.h"
+#include "fits/statistics.h"
 
 namespace fathom::fits {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kSizes = 80;   // scanned for a crossing
 constexpr int kDepths = 64;  // scanned for the best depth
 

@@ -11,7 +11,6 @@ namespace fathom::fits {
 namespace {
 
 constexpr std::size_t kSurfaces = 1000;
-constexpr double kNormal95 = 1.959964;
 
 /// Best depths are looked for this far beyond the depths trained, in ln L.
 constexpr double kBeyondDepths = 0.7;
@@ -172,10 +171,12 @@ std::vector<double> shown_sizes(const SurfaceData& data) {
   const double low = std::exp(data.log_size.low);
   const double high = std::exp(data.log_size.high);
   std::vector<double> sizes{low};
-  for (double power = std::pow(10, std::floor(std::log10(low))); power < high; power *= 10) {
+  const auto digits = [](double size) { return static_cast<int>(std::floor(std::log10(size))); };
+  for (int power = digits(low); power <= digits(high); ++power) {
     for (const double times : {1.0, 2.0, 5.0}) {
+      const double size = times * std::pow(10, power);
       // Not so near to an end that it says the same twice.
-      if (times * power > 1.2 * low && times * power < high / 1.2) sizes.push_back(times * power);
+      if (size > 1.2 * low && size < high / 1.2) sizes.push_back(size);
     }
   }
   sizes.push_back(high);

@@ -8,7 +8,7 @@ namespace fathom::fits {
 namespace {
 
 // Lengths closer than this in ln(tokens) count as one.
-constexpr double kSameLength = 0.15;
+constexpr double kSameClassLength = 0.15;
 constexpr std::size_t kMostLengths = 5;
 
 struct LengthClass {
@@ -25,7 +25,7 @@ std::vector<LengthClass> classes_of(std::span<const RunPoint> points, const Leng
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<LengthClass> classes;
   for (auto& [z, run] : ordered) {
-    if (classes.empty() || z - classes.back().z > kSameLength) classes.push_back({z, {}});
+    if (classes.empty() || z - classes.back().z > kSameClassLength) classes.push_back({z, {}});
     classes.back().runs.push_back(std::move(run));
   }
   return classes;

@@ -13,14 +13,12 @@
 namespace fathom::model {
 namespace {
 
-using Json = nlohmann::json;
-
-double number_at(const Json& config, const char* key, double fallback) {
+double number_at(const nlohmann::json& config, const char* key, double fallback) {
   const auto found = config.find(key);
   return found != config.end() && found->is_number() ? found->get<double>() : fallback;
 }
 
-std::string text_at(const Json& config, const char* key, const std::string& fallback) {
+std::string text_at(const nlohmann::json& config, const char* key, const std::string& fallback) {
   const auto found = config.find(key);
   return found != config.end() && found->is_string() ? found->get<std::string>() : fallback;
 }
@@ -35,7 +33,7 @@ FeedForward gelu_form(const std::string& name, const std::string& origin) {
 }
 
 /// Newer configs nest the base in "rope_parameters"; other types than the plain one are refused.
-double rotary_base(const Json& config, const std::string& origin) {
+double rotary_base(const nlohmann::json& config, const std::string& origin) {
   for (const char* key : {"rope_parameters", "rope_scaling"}) {
     const auto found = config.find(key);
     if (found == config.end() || !found->is_object()) continue;
@@ -49,7 +47,7 @@ double rotary_base(const Json& config, const std::string& origin) {
   return number_at(config, "rope_theta", 10000);
 }
 
-ModelSpec spec_of(const HfModel& hf, const Json& config, const std::string& origin) {
+ModelSpec spec_of(const HfModel& hf, const nlohmann::json& config, const std::string& origin) {
   const Shape& shape = hf.shape;
   ModelSpec spec;
   spec.layers = shape.layers;

@@ -123,10 +123,11 @@ class Builder {
         branch_.exists() ? plan_.activation(name + " sum", type, rows_, spec_.width) : TensorId{};
     const TensorId y = plan_.activation(name, compute_, rows_, spec_.width);
     const TensorId stats = plan_.activation(name + " statistics", DType::f32, rows_, 2);
-    plan_.append(Norm{x_, branch_, gain, bias, r, y, stats, spec_.norm_kind,
-                      static_cast<float>(spec_.norm_epsilon),
-                      branch_.exists() ? static_cast<float>(stream_multiplier(spec_)) : 1.0f,
-                      static_cast<float>(branch_multiplier(spec_))});
+    plan_.append(
+        engine::Norm{x_, branch_, gain, bias, r, y, stats, spec_.norm_kind,
+                     static_cast<float>(spec_.norm_epsilon),
+                     branch_.exists() ? static_cast<float>(stream_multiplier(spec_)) : 1.0f,
+                     static_cast<float>(branch_multiplier(spec_))});
     if (r.exists()) x_ = r;
     branch_ = {};
     return y;

@@ -9,6 +9,7 @@
 #include "core/units.h"
 #include "fits/study_law.h"
 #include "laws/aspect.h"
+#include "laws/consensus.h"
 
 namespace fathom::planner {
 
@@ -19,7 +20,7 @@ laws::LawPointer find_law(const std::string& name) {
         parse_count(name.substr(7), "the ratio in --law aspect:R"));
   }
   if (name.starts_with("study:")) return fits::load_study_law(name.substr(6));
-  std::vector<std::string> names;
+  std::vector<std::string> names{laws::Consensus::kName};
   for (const laws::LawPointer& law : laws::published_laws()) names.push_back(law->info().name);
   throw ConfigError(fmt::format("law '{}' is not known.{} Choose from: {}, aspect:R, study:PATH",
                                 name, did_you_mean(name, names), join(names, ", ")));

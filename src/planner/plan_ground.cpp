@@ -36,7 +36,7 @@ laws::Budget make_budget(double parameters, const PlanRequest& request) {
 }
 
 double tokens_for(const PlanRequest& request, double parameters) {
-  return request.tokens.value_or(kTokensPerParameter * parameters);
+  return request.tokens.value_or(request.tokens_per_parameter * parameters);
 }
 
 /// The laws of a request, ready to be bound to a budget.
@@ -87,8 +87,7 @@ double parameters_for_flops(const PlanRequest& request, const LawChoice& choice)
     throw ConfigError(fmt::format("--flops {:g} buys no model between 10K and 1e17 parameters{}",
                                   *request.flops, request.tokens ? " at these --tokens" : ""));
   }
-  return laws::first_true([&](double n) { return spent(n) >= *request.flops; }, kSmallest,
-                          kLargest);
+  return laws::solve_rising(spent, *request.flops, kSmallest, kLargest);
 }
 
 }  // namespace

@@ -77,11 +77,12 @@ std::vector<LawRow> side_by_side(const laws::LawPointer& asked, const laws::LawP
 
 /// From half the band's lower edge to twice its upper one, evenly in ln L; where the pick is a
 /// depth that was trained, no farther than what was trained.
-std::vector<PenaltyPoint> penalty_curve(const laws::LossSurface& surface, const Interval& band,
-                                        double recommended) {
+std::vector<PenaltyPoint> penalty_curve(const laws::LossSurface& surface, const Plan& plan) {
+  const double recommended = as_double(plan.recommendation.shape.layers);
+  const Interval& band = plan.band;
   double low = std::max(1.0, std::min(band.low, recommended) / 2);
   double high = std::max(band.high, recommended) * 2;
-  const Interval& trained = surface.law().info().layers;
+  const Interval trained = trained_depths(plan);
   if (recommended >= trained.low && recommended <= trained.high) {
     low = std::max(low, trained.low);
     high = std::min(high, trained.high);
@@ -201,10 +202,10 @@ Plan make_plan(const PlanRequest& original) {
   plan.train_flops = count_flops(shape).train_per_token * plan.tokens;
   place_in_regime(plan);
   plan.theory_threshold = theory::depth_threshold(shape.width);
-  plan.curve = penalty_curve(surface, plan.band, L);
+  plan.curve = penalty_curve(surface, plan);
   plan.neighbours = nearest_published(as_double(plan.parameters.non_embedding()), L, 6);
   place_on_devices(plan);
-  plan.verdict = make_verdict(plan, *law);
+  plan.verdict = make_verdict(plan);
   add_statements(plan);
   return plan;
 }

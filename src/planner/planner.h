@@ -41,7 +41,8 @@ struct PlanRequest {
   std::optional<double> parameters;  // exactly one of parameters and flops
   std::optional<double> flops;
   bool count_embeddings = false;
-  std::optional<double> tokens;  // default: kTokensPerParameter of each
+  std::optional<double> tokens;  // default: so many of each parameter
+  double tokens_per_parameter = kTokensPerParameter;
   std::string law = laws::Consensus::kName;
   double levine_correlation = 0;
   Objective objective = Objective::loss;

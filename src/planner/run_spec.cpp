@@ -121,8 +121,8 @@ void add_training(TomlLines& toml, const Plan& plan) {
            fmt::format("{} tokens in all", format_count(plan.tokens)));
   toml.add(fmt::format("batch = {}", micro));
   toml.add(fmt::format("accumulation = {}", sequences / micro),
-           fmt::format("convention: {} tokens a step (2005.14165)", format_count(step_tokens)));
-  toml.add("learning_rate = 0.006", "measured: best of three at 4 x 128, 2K tokens a step");
+           fmt::format("convention: {} tokens per step (2005.14165)", format_count(step_tokens)));
+  toml.add("learning_rate = 0.006", "measured: best of three at 4 x 128, 2K tokens per step");
   toml.add(fmt::format("base_batch_tokens = {:.0f}", kTriedBatchTokens),
            "the rate follows batch and length from there");
   toml.add(fmt::format("base_total_tokens = {:.0f}", kTriedTotalTokens));

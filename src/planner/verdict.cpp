@@ -21,6 +21,12 @@ bool is_consensus(const Plan& plan) {
   return plan.law.name == laws::Consensus::kName;
 }
 
+/// The pick, or the best depth where constraints keep the pick out of the band.
+double depth_in_band(const Plan& plan) {
+  const double pick = as_double(plan.recommendation.shape.layers);
+  return pick >= plan.band.low && pick <= plan.band.high ? pick : plan.best_layers;
+}
+
 /// "Gemstones 2025 and Liu 2026".
 std::string names_of(const std::vector<std::string>& titles) {
   if (titles.size() < 2) return join(titles, "");
@@ -48,19 +54,20 @@ void add_reason(Verdict& verdict, const Plan& plan) {
                                      inside.size() == 1 ? "has" : "have");
 }
 
-/// The band, clipped at the depths that were trained where the pick lies among them, else at the
-/// deepest that a law asks for.
-void add_equals(Verdict& verdict, const Plan& plan, const laws::Law& law) {
+/// The band, clipped at the depths that were trained where it lies among them, else at the deepest
+/// that a law asks for.
+void add_equals(Verdict& verdict, const Plan& plan) {
   const double pick = as_double(plan.recommendation.shape.layers);
-  const Interval& trained = law.info().layers;
+  const Interval trained = trained_depths(plan);
   Interval band{std::max(1.0, plan.band.low), plan.band.high};
-  if (pick >= trained.low && pick <= trained.high) {
+  const double inside = depth_in_band(plan);
+  if (inside >= trained.low && inside <= trained.high) {
     verdict.clipped_low = band.low < trained.low;
     verdict.clipped_high = band.high > trained.high;
     band = {std::max(band.low, trained.low), std::min(band.high, trained.high)};
   } else {
     // Nothing was trained this deep: no farther than the deepest law goes.
-    double deepest = std::max(pick, plan.unrounded.layers);
+    double deepest = std::max(inside, plan.unrounded.layers);
     for (const LawRow& row : plan.laws) {
       if (row.vote > 0) deepest = std::max(deepest, row.optimum.layers);
     }
@@ -133,27 +140,48 @@ std::string equals_sentence(const Verdict& verdict, const Plan& plan) {
         "All depths that were trained, {}, are as good: the loss stays within {} of the best ({}).",
         range, within, mark);
   }
-  return fmt::format("{} are as good: the loss stays within {} of the best ({}{}).", range, within,
-                     mark,
-                     verdict.clipped_high
-                         ? fmt::format("; {} is the deepest that was trained", verdict.equals.high)
-                         : "");
+  return fmt::format(
+      "{} are as good: the loss stays within {} of the best ({}{}).", range, within, mark,
+      verdict.clipped_high
+          ? fmt::format("; {} is the deepest that was trained{}", verdict.equals.high,
+                        verdict.equals_evidence == laws::Evidence::fitted ? " at this size" : "")
+          : "");
 }
 
 }  // namespace
 
-Verdict make_verdict(const Plan& plan, const laws::Law& law) {
+Interval trained_depths(const Plan& plan) {
+  if (!is_consensus(plan)) return plan.law.layers;
+  const double inside = depth_in_band(plan);
+  const double parameters = plan.budget.block_parameters_at(inside);
+  std::optional<Interval> trained;
+  for (const LawRow& row : plan.laws) {
+    const Interval& depths = row.info.layers;
+    if (row.vote == 0 || !row.band ||
+        laws::distance_outside(row.info, {parameters, plan.tokens, depths.low}) > 0) {
+      continue;
+    }
+    trained =
+        trained ? Interval{std::min(trained->low, depths.low), std::max(trained->high, depths.high)}
+                : depths;
+  }
+  const bool holds_it = trained && inside >= trained->low && inside <= trained->high;
+  return holds_it ? *trained : plan.law.layers;
+}
+
+Verdict make_verdict(const Plan& plan) {
   Verdict verdict;
   add_reason(verdict, plan);
-  add_equals(verdict, plan, law);
+  add_equals(verdict, plan);
   add_laws_range(verdict, plan);
   add_practice(verdict, plan);
 
   const Shape& shape = plan.recommendation.shape;
   auto& sentences = verdict.sentences;
   sentences.push_back(
-      fmt::format("Take {} layers × {} wide: {} {} of {}{}, ffn {}{}.", shape.layers, shape.width,
-                  shape.heads, shape.heads == 1 ? "head" : "heads", shape.head_size,
+      fmt::format("Take {} {} × {} wide: {} {} of {}{}, ffn {}{}.", shape.layers,
+                  shape.layers == 1 ? "layer" : "layers", shape.width, shape.heads,
+                  shape.heads == 1 ? "head" : "heads", shape.head_size,
                   shape.kv_heads == shape.heads ? "" : fmt::format(" ({} kv)", shape.kv_heads),
                   shape.ffn, shape.gated() ? " gated" : ""));
   sentences.push_back(equals_sentence(verdict, plan));

@@ -5,7 +5,11 @@
 
 namespace fathom::planner {
 
-/// From the numbers already in the plan; `law` is the one that planned it.
-Verdict make_verdict(const Plan& plan, const laws::Law& law);
+/// Depths that were trained at the plan's size and length, by laws with a loss of their own; where
+/// none of them lies in the band, those of all its law's data.
+Interval trained_depths(const Plan& plan);
+
+/// From the numbers already in the plan.
+Verdict make_verdict(const Plan& plan);
 
 }  // namespace fathom::planner

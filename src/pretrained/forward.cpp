@@ -13,16 +13,8 @@ namespace fathom::pretrained {
 namespace {
 
 /// Buffers of one layer run; the numbers are their places in Scratch.
-enum Slot : std::size_t {
-  normed,
-  branch,
-  qkv,
-  scores,
-  mixed,
-  wide,
-  active,
-  final_state,
-  head_rows
+struct Slot {
+  enum : std::size_t { normed, branch, qkv, scores, mixed, wide, active, final_state, head_rows };
 };
 
 }  // namespace
@@ -112,7 +104,7 @@ void Forward::attend(const LayerWeights& layer, std::int64_t index, const float*
   const LayerLayout& own = layout_.layers[as_size(index)];
   const std::int64_t T = tokens_, H = layout_.heads, G = layout_.key_heads, K = layout_.head_size;
   const std::int64_t cols = layout_.qkv_rows();
-  float* all = scratch.take(qkv, T * cols);
+  float* all = scratch.take(Slot::qkv, T * cols);
   multiply(x, T, layer.qkv, layer.qkv_bias, all);
   if (layout_.qk_norm != QkNorm::none) {
     const bool whole = layout_.qk_norm == QkNorm::whole;
@@ -126,8 +118,8 @@ void Forward::attend(const LayerWeights& layer, std::int64_t index, const float*
     }
   }
   if (own.rotary >= 0) rotate(own.rotary, all);
-  float* weights = scratch.take(scores, T * T);
-  float* out = scratch.take(mixed, T * H * K);
+  float* weights = scratch.take(Slot::scores, T * T);
+  float* out = scratch.take(Slot::mixed, T * H * K);
   for (std::int64_t head = 0; head < H; ++head) {
     const std::int64_t group = head * G / H;
     multiply_strided(T, T, K, own.scale, all + head * K, cols, all + (H + group) * K, cols, true,
@@ -153,8 +145,8 @@ void Forward::attend(const LayerWeights& layer, std::int64_t index, const float*
 
 void Forward::feed_forward(const LayerWeights& layer, const float* x, Scratch& scratch,
                            float* y) const {
-  float* up = scratch.take(wide, tokens_ * layer.up.rows);
-  float* middle = scratch.take(active, tokens_ * layout_.ffn);
+  float* up = scratch.take(Slot::wide, tokens_ * layer.up.rows);
+  float* middle = scratch.take(Slot::active, tokens_ * layout_.ffn);
   multiply(x, tokens_, layer.up, layer.up_bias, up);
   activate(up, tokens_, layout_.ffn, layout_.activation, layout_.gated, middle);
   multiply(middle, tokens_, layer.down, layer.down_bias, y);
@@ -163,8 +155,8 @@ void Forward::feed_forward(const LayerWeights& layer, const float* x, Scratch& s
 void Forward::run_layer(const LayerWeights& layer, std::int64_t index, float* h, Scratch& scratch,
                         const LayerEdit& edit, const LayerWatch& watch) const {
   const std::int64_t count = tokens_ * layout_.width;
-  float* x = scratch.take(normed, count);
-  float* y = scratch.take(branch, 2 * count);
+  float* x = scratch.take(Slot::normed, count);
+  float* y = scratch.take(Slot::branch, 2 * count);
   float* z = y + count;
   const bool post = layout_.block == Block::post, parallel = layout_.block == Block::parallel;
   const auto before = [&](const NormWeights& weights) -> const float* {
@@ -192,7 +184,7 @@ void Forward::run_layer(const LayerWeights& layer, std::int64_t index, float* h,
 void Forward::logits(const float* h, std::int64_t rows, Scratch& scratch, float* out) const {
   const EndWeights& ends = weights_.ends();
   const std::int64_t D = layout_.width, V = layout_.vocab;
-  float* x = scratch.take(final_state, 2 * rows * D);
+  float* x = scratch.take(Slot::final_state, 2 * rows * D);
   float* spare = x + rows * D;
   if (ends.final_norm.exists()) {
     normalise(h, rows, D, layout_.norm, layout_.epsilon, ends.final_norm, x);
@@ -222,7 +214,7 @@ void Forward::losses(const float* h, std::span<const data::TokenId> targets, Scr
                      float* out) const {
   constexpr std::int64_t kRows = 64;  // states whose logits are held at once
   const std::int64_t V = layout_.vocab, count = std::ssize(targets);
-  float* rows = scratch.take(head_rows, kRows * V);
+  float* rows = scratch.take(Slot::head_rows, kRows * V);
   for (std::int64_t begin = 0; begin < count; begin += kRows) {
     const std::int64_t size = std::min(kRows, count - begin);
     logits(h + begin * layout_.width, size, scratch, rows);

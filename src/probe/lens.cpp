@@ -14,10 +14,10 @@ struct LensSums {
 };
 
 /// `rows` places of one window from `begin` on; sums[l] for every stream.
-std::vector<LensSums> read_rows(const pretrained::Forward& forward,
-                                const pretrained::Layout& layout, const Window& window,
-                                const WindowStreams& streams, std::int64_t begin,
-                                std::int64_t rows) {
+std::vector<LensSums> read_lens_rows(const pretrained::Forward& forward,
+                                     const pretrained::Layout& layout, const Window& window,
+                                     const WindowStreams& streams, std::int64_t begin,
+                                     std::int64_t rows) {
   const std::int64_t D = layout.width, V = layout.vocab;
   pretrained::Scratch scratch;
   std::vector<float> last(as_size(rows * V)), here(as_size(rows * V));
@@ -59,8 +59,8 @@ std::vector<LensResult> measure_lens(Sweep& sweep, std::span<const Window> windo
               std::vector<std::vector<LensSums>> parts(as_size(blocks));
               run_tasks(sweep.control().threads, as_size(blocks), [&](std::size_t b, std::size_t) {
                 const std::int64_t begin = static_cast<std::int64_t>(b) * kRows;
-                parts[b] =
-                    read_rows(forward, layout, window, streams, begin, std::min(kRows, T - begin));
+                parts[b] = read_lens_rows(forward, layout, window, streams, begin,
+                                          std::min(kRows, T - begin));
               });
               for (const auto& part : parts) {
                 for (std::size_t l = 0; l < total.size(); ++l) {

@@ -9,7 +9,7 @@
 
 namespace fathom::report {
 
-inline constexpr std::string_view kLabSchema = "fathom.lab_report/1";
+inline constexpr std::string_view kLabSchema = "fathom.lab_page.v1";
 
 /// Of a directory of 'fathom lab run --out'. DataError when it holds no results, or damaged ones.
 nlohmann::ordered_json make_lab_document(const std::filesystem::path& directory);

@@ -1,5 +1,8 @@
 #include "report/render_report.h"
 
+#include <utility>
+#include <vector>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_text.h"
@@ -8,13 +11,16 @@ namespace fathom::embedded {
 extern const std::string_view report_html;
 extern const std::string_view lab_html;
 extern const std::string_view probe_html;
+extern const std::string_view map_html;
+extern const std::string_view serve_html;
 }  // namespace fathom::embedded
 
 namespace fathom::report {
 namespace {
 
-constexpr std::string_view kTitleMark = "@fathom-title@";
-constexpr std::string_view kDocumentMark = "@fathom-document@";
+/// Content policies: a file asks nobody; a served page asks its server.
+constexpr const char* kFilePolicy = "form-action 'none'";
+constexpr const char* kServedPolicy = "connect-src 'self'; form-action 'self'";
 
 /// The document for a script element. '<', '>' and '&' occur only inside JSON strings, where
 /// \u003c means the same; U+2028 and U+2029 end lines in old JavaScript.
@@ -72,22 +78,25 @@ std::string title_of(const nlohmann::ordered_json& document) {
   return title.empty() ? "Fathom report" : title;
 }
 
-std::string render(std::string_view page, const nlohmann::ordered_json& document) {
-  const std::string json = json_text(document, -1);
-  const std::size_t title_at = page.find(kTitleMark);
-  const std::size_t document_at = page.find(kDocumentMark);
-  if (title_at == page.npos || document_at == page.npos || document_at < title_at) {
-    throw InternalError("the template of a page lacks its marks");
-  }
-  const std::size_t title_end = title_at + kTitleMark.size();
+/// The page with its marks filled in, which stand in this order.
+std::string fill(std::string_view page,
+                 const std::vector<std::pair<std::string_view, std::string>>& marks) {
   std::string result;
-  result.reserve(page.size() + json.size() + json.size() / 16);
-  result += page.substr(0, title_at);
-  result += escape_html(title_of(document));
-  result += page.substr(title_end, document_at - title_end);
-  result += escape_for_script(json);
-  result += page.substr(document_at + kDocumentMark.size());
-  return result;
+  for (const auto& [mark, value] : marks) {
+    const std::size_t at = page.find(mark);
+    if (at == page.npos) throw InternalError("the template of a page lacks its marks");
+    result.append(page.substr(0, at)).append(value);
+    page.remove_prefix(at + mark.size());
+  }
+  return result.append(page);
+}
+
+std::string render(std::string_view page, const nlohmann::ordered_json& document,
+                   const char* policy = kFilePolicy, const std::string& news = "") {
+  return fill(page, {{"@fathom-policy@", policy},
+                     {"@fathom-news@", escape_html(news)},
+                     {"@fathom-title@", escape_html(title_of(document))},
+                     {"@fathom-document@", escape_for_script(json_text(document, -1))}});
 }
 
 }  // namespace
@@ -98,6 +107,26 @@ std::string render_report(const nlohmann::ordered_json& document) {
 
 std::string render_lab(const nlohmann::ordered_json& document) {
   return render(embedded::lab_html, document);
+}
+
+std::string render_map(const nlohmann::ordered_json& document) {
+  return render(embedded::map_html, document);
+}
+
+std::string render_served_report(const nlohmann::ordered_json& document, const std::string& news) {
+  return render(embedded::report_html, document, kServedPolicy, news);
+}
+
+std::string render_served_lab(const nlohmann::ordered_json& document) {
+  return render(embedded::lab_html, document, kServedPolicy);
+}
+
+std::string render_served_map(const nlohmann::ordered_json& document, const std::string& news) {
+  return render(embedded::map_html, document, kServedPolicy, news);
+}
+
+std::string render_overview(const nlohmann::ordered_json& document, const std::string& news) {
+  return render(embedded::serve_html, document, kServedPolicy, news);
 }
 
 void write_report(const std::filesystem::path& path, const nlohmann::ordered_json& document) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <unordered_map>
 
 #include "core/counts.h"
 #include "core/error.h"
@@ -15,9 +16,11 @@
 #include "engine/device.h"
 #include "fits/study_fit_json.h"
 #include "laws/levine.h"
+#include "report/advice.h"
 #include "report/versions.h"
-#include "study/export.h"
+#include "study/design_text.h"
 #include "study/fit.h"
+#include "study/rounds.h"
 #include "study/token_store.h"
 
 namespace fathom::report {
@@ -65,23 +68,29 @@ Json spec_json(const Study& study) {
   return spec;
 }
 
-/// Of runs that ended before the spec was changed only the record knows the size of a step.
-double tokens_per_step(const Study& study, const RunRow& row) {
-  if (const study::PlannedRun* run = study.find(row.id)) {
-    return as_double(run->spec.tokens_per_step());
-  }
-  return row.steps == 0 ? 0 : as_double(row.tokens) / as_double(row.steps);
+/// Tokens of the training text; 0 where they were not prepared or not kept.
+std::int64_t text_tokens(const Study& study) {
+  if (!study.has_tokens) return 0;
+  const data::TokenSet tokens(study.folder.tokens());
+  return as_signed(tokens.file(data::Split::train).info().count);
 }
 
 Json curves_json(const Study& study, const std::vector<RunRow>& rows) {
+  std::unordered_map<std::string, const study::PlannedRun*> plans;
+  for (const study::PlannedRun& run : study.runs) plans[run.id] = &run;
   Json curves = Json::array();
   for (const RunRow& row : rows) {
     if (row.id.empty()) continue;
-    Json points = Json::array();
-    for (const auto& [step, loss] : study::read_curve(study.folder.run(row.id), kCurvePoints)) {
-      points.push_back({as_double(step) * tokens_per_step(study, row), loss});
+    // Of runs that ended before the spec was changed only the record knows the size of a step.
+    const auto plan = plans.find(row.id);
+    const double tokens_per_step =
+        plan != plans.end() ? as_double(plan->second->spec.tokens_per_step())
+                            : as_double(row.tokens) / std::max(1.0, as_double(row.steps));
+    train::RunCurve curve(study.folder.run(row.id).metrics());
+    curve.read_on();
+    if (Json json = curve_json(row.id, curve, tokens_per_step); !json.is_null()) {
+      curves.push_back(std::move(json));
     }
-    if (!points.empty()) curves.push_back({{"id", row.id}, {"points", points}});
   }
   return curves;
 }
@@ -98,7 +107,7 @@ std::vector<std::string> state_sentences(const std::vector<RunRow>& rows) {
       best == nullptr
           ? fmt::format("None of {} runs has finished.", rows.size())
           : fmt::format(
-                "{} of {} runs have a held-out loss; the lowest is {:.4f} nats a token, of {} "
+                "{} of {} runs have a held-out loss; the lowest is {:.4f} nats per token, of {} "
                 "layers x {} ({} parameters).",
                 done, rows.size(), best->final_loss, best->layers, best->width,
                 format_count(as_double(best->non_embedding)));
@@ -117,25 +126,77 @@ Json published_json() {
           {"source", laws::LevineLaw().info().source}};
 }
 
+Json rows_json(const std::vector<RunRow>& rows) {
+  Json runs = Json::array();
+  for (const RunRow& row : rows) runs.push_back(study::row_json(row));
+  return runs;
+}
+
+Json advice_json(const std::vector<Advice>& advice) {
+  Json list = Json::array();
+  for (const Advice& each : advice) {
+    list.push_back({{"text", each.text},
+                    {"command", each.command.empty() ? Json(nullptr) : Json(each.command)}});
+  }
+  return list;
+}
+
+Json findings_json(const Study& study, const std::vector<RunRow>& rows,
+                   const std::optional<fits::StudyFit>& fit) {
+  const AdviceGround ground{study.folder.path().filename().string(), rows, fit, text_tokens(study)};
+  return {{"answer", fit ? fit->answer : state_sentences(rows)},
+          {"advice", advice_json(advise(ground))},
+          {"fit", fit ? fits::to_json(*fit) : Json(nullptr)}};
+}
+
+/// A part of the findings, or what stands for it while there are none.
+Json found(const Json& findings, const char* part, Json otherwise) {
+  return findings.is_object() && findings.contains(part) ? findings[part] : std::move(otherwise);
+}
+
 }  // namespace
+
+Json curve_json(const std::string& id, const train::RunCurve& curve, double tokens_per_step) {
+  const auto points = [&](const std::vector<train::RunCurve::Point>& all) {
+    Json list = Json::array();
+    for (const auto& [step, loss] : thinned(all, kCurvePoints)) {
+      list.push_back({step * tokens_per_step, loss});
+    }
+    return list;
+  };
+  if (curve.held_out().empty() && curve.training().empty()) return nullptr;
+  return {{"id", id}, {"points", points(curve.held_out())}, {"training", points(curve.training())}};
+}
+
+Json assemble_report(const Study& study, const std::vector<RunRow>& rows, const Json& findings,
+                     Json curves) {
+  Json document = assemble_report(study.spec.title.empty() ? "Study" : study.spec.title, rows,
+                                  findings, std::move(curves));
+  document["question"] = study.spec.question;
+  document["spec"] = spec_json(study);
+  document["versions"]["device"] = device_name(study.spec.device);
+  return document;
+}
+
+Json assemble_report(const std::string& title, const std::vector<RunRow>& rows,
+                     const Json& findings, Json curves) {
+  return {{"schema", kReportSchema},
+          {"title", title},
+          {"created", now_text()},
+          {"question", nullptr},
+          {"answer", found(findings, "answer", state_sentences(rows))},
+          {"advice", found(findings, "advice", Json::array())},
+          {"spec", nullptr},
+          {"versions", program_versions()},
+          {"runs", rows_json(rows)},
+          {"curves", std::move(curves)},
+          {"fit", found(findings, "fit", nullptr)},
+          {"published", published_json()}};
+}
 
 Json report_document(const Study& study, const std::vector<RunRow>& rows,
                      const std::optional<fits::StudyFit>& fit) {
-  Json runs = Json::array();
-  for (const RunRow& row : rows) runs.push_back(study::row_json(row));
-  Json versions = program_versions();
-  versions["device"] = device_name(study.spec.device);
-  return {{"schema", kReportSchema},
-          {"title", study.spec.title.empty() ? "Study" : study.spec.title},
-          {"created", now_text()},
-          {"question", study.spec.question},
-          {"answer", fit ? fit->answer : state_sentences(rows)},
-          {"spec", spec_json(study)},
-          {"versions", versions},
-          {"runs", runs},
-          {"curves", curves_json(study, rows)},
-          {"fit", fit ? fits::to_json(*fit) : Json(nullptr)},
-          {"published", published_json()}};
+  return assemble_report(study, rows, findings_json(study, rows, fit), curves_json(study, rows));
 }
 
 Json make_report_document(const fs::path& directory) {
@@ -146,6 +207,29 @@ Json make_report_document(const fs::path& directory) {
   return report_document(study, rows, fit);
 }
 
+Json make_findings(const fs::path& directory) {
+  const Study study = study::open_study(directory);
+  const std::vector<RunRow> rows = study::collect_rows(study);
+  Json findings = findings_json(study, rows, study::fit_runs(rows));
+  findings["decided"] =
+      study.spec.design
+          ? Json(study::design_lines(study::look_at_design(study, rows), *study.spec.design))
+          : findings["answer"];
+  return findings;
+}
+
+Json make_table_document(const fs::path& table, const fits::PointSelection& selection) {
+  const std::vector<fits::RunPoint> points = fits::read_run_points(table, selection);
+  const std::vector<RunRow> rows = study::rows_of_points(points);
+  const std::optional<fits::StudyFit> fit = fits::fit_study(points);
+  const Json findings{{"answer", fit->answer},
+                      {"advice", advice_json(advise({"", rows, fit}))},
+                      {"fit", fits::to_json(*fit)}};
+  Json document = assemble_report(table.stem().string(), rows, findings, Json::array());
+  document["question"] = "What do these runs say about depth and width?";
+  return document;
+}
+
 Json read_report_document(const fs::path& path) {
   const std::string origin = path.string();
   Json document = parse_json(read_text_file(path, kMostDocumentBytes), origin);
@@ -154,7 +238,9 @@ Json read_report_document(const fs::path& path) {
   }
   const Json schema = document.value("schema", Json());
   const std::string name = schema.is_string() ? schema.get<std::string>() : "";
-  if (name != kReportSchema) {
+  if (name == "fathom.report/1") {  // before 0.3
+    document["schema"] = kReportSchema;
+  } else if (name != kReportSchema) {
     throw DataError(fmt::format("{}: schema is '{}', but this program reads '{}'", origin,
                                 printable(name), kReportSchema));
   }

@@ -105,6 +105,7 @@ CatalogueEntry read_entry(const CsvTable& table, std::size_t row) {
   entry.name = table.cell(row, "name");
   entry.alias = table.cell(row, "alias");
   entry.organisation = table.cell(row, "org");
+  entry.year = static_cast<int>(whole("year"));
   entry.kind = table.cell(row, "kind");
   entry.nominal_size = table.cell(row, "nominal_params");
   entry.stated_total = table.number(row, "total_params_m_computed") * 1e6;

@@ -13,6 +13,7 @@ struct CatalogueEntry {
   std::string name;
   std::string alias;
   std::string organisation;
+  int year = 0;      // of release; 0 where not sure
   std::string kind;  // decoder, decoder MoE, encoder, encoder-decoder
   std::string nominal_size;
   double stated_total = 0;  // matrices and embeddings, as the table computed it; 0 if unknown

@@ -12,8 +12,6 @@
 namespace fathom {
 namespace {
 
-using Json = nlohmann::json;
-
 /// One family of config files: which conventions it follows and what its keys are called.
 struct Family {
   std::string conventions;
@@ -46,7 +44,8 @@ const std::map<std::string, Family>& families() {
 
 class ConfigReader {
  public:
-  ConfigReader(const Json& json, std::string origin) : json_(json), origin_(std::move(origin)) {}
+  ConfigReader(const nlohmann::json& json, std::string origin)
+      : json_(json), origin_(std::move(origin)) {}
 
   /// The first of several spellings that is present; `fallback` 0 means required.
   std::int64_t whole(const std::vector<std::string>& keys, std::int64_t fallback = 0) const {
@@ -91,7 +90,7 @@ class ConfigReader {
   }
 
  private:
-  const Json& json_;
+  const nlohmann::json& json_;
   std::string origin_;
 };
 
@@ -110,7 +109,7 @@ std::int64_t read_kv_heads(const ConfigReader& reader, const std::string& type,
 }
 
 /// Models that also see or hear wrap the language model's keys.
-const Json& language_part(const Json& whole) {
+const nlohmann::json& language_part(const nlohmann::json& whole) {
   for (const char* key : {"text_config", "language_config", "llm_config"}) {
     const auto found = whole.find(key);
     if (found != whole.end() && found->is_object()) return *found;
@@ -169,9 +168,9 @@ void read_experts(const ConfigReader& reader, const std::string& type, Shape& sh
 
 HfModel read_hf_config(const std::filesystem::path& path) {
   const auto file = std::filesystem::is_directory(path) ? path / "config.json" : path;
-  const Json whole = read_json_file(file);
+  const nlohmann::json whole = read_json_file(file);
   if (!whole.is_object()) throw DataError(fmt::format("{}: not a JSON object", file.string()));
-  const Json& json = language_part(whole);
+  const nlohmann::json& json = language_part(whole);
   const ConfigReader reader(json, file.string());
   if (!json.contains("model_type") || !json["model_type"].is_string()) {
     reader.fail("'model_type' is missing; is this a Hugging Face config?");

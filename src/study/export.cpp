@@ -66,6 +66,7 @@ std::string export_csv(const std::vector<RunRow>& rows) {
 
 nlohmann::ordered_json export_json(const std::vector<RunRow>& rows) {
   nlohmann::ordered_json document{{"schema", "fathom.study_runs.v1"},
+                                  {"fathom", FATHOM_VERSION},
                                   {"runs", nlohmann::ordered_json::array()}};
   for (const RunRow& row : rows) document["runs"].push_back(row_json(row));
   return document;

@@ -18,7 +18,7 @@ std::vector<std::pair<std::int64_t, double>> read_curve(const train::RunFolder& 
                                                         std::size_t limit);
 
 std::string export_csv(const std::vector<RunRow>& rows);
-/// {"schema": "fathom.study_runs.v1", "runs": [...]}
+/// {"schema": "fathom.study_runs.v1", "fathom": version, "runs": [...]}
 nlohmann::ordered_json export_json(const std::vector<RunRow>& rows);
 
 /// One folder per run under `output` with an event file of all its scalars; the number of runs.

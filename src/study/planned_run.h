@@ -38,6 +38,7 @@ struct PlannedRun {
 struct TokenFacts {
   Hash128 hash;
   std::int64_t vocabulary = 0;
+  std::int64_t training_tokens = 0;  // of the text, once over
 };
 
 /// The counting room's view of a model.

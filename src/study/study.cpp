@@ -60,7 +60,8 @@ std::vector<const PlannedRun*> Study::all_runs() const {
 std::optional<TokenFacts> read_token_facts(const StudyFolder& folder) {
   if (!data::is_token_set(folder.tokens())) return {};
   const data::TokenSet tokens(folder.tokens());
-  return TokenFacts{tokens.hash(), as_signed(tokens.tokenizer().vocabulary())};
+  return TokenFacts{tokens.hash(), as_signed(tokens.tokenizer().vocabulary()),
+                    as_signed(tokens.file(data::Split::train).size())};
 }
 
 Study open_study(const fs::path& directory) {

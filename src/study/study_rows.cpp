@@ -37,10 +37,22 @@ void add_folders(const StudyFolder& folder, const std::unordered_set<std::string
   }
 }
 
-/// What is left of a study whose folders were not kept.
-std::vector<RunRow> rows_of_points(const fs::path& file) {
+bool only_points_are_left(const StudyFolder& folder) {
+  std::error_code error;
+  return !fs::exists(folder.runs(), error) && fs::exists(folder.points(), error);
+}
+
+bool is_wanted(const RunRow& row, const fits::PointSelection& selection) {
+  return std::all_of(selection.where.begin(), selection.where.end(), [&](const auto& condition) {
+    return (column_text(row, condition.column) == condition.value) == condition.equal;
+  });
+}
+
+}  // namespace
+
+std::vector<RunRow> rows_of_points(const std::vector<fits::RunPoint>& points) {
   std::vector<RunRow> rows;
-  for (const fits::RunPoint& point : fits::read_run_points(file)) {
+  for (const fits::RunPoint& point : points) {
     RunRow row;
     row.id = point.id;
     row.layers = point.layers;
@@ -55,21 +67,9 @@ std::vector<RunRow> rows_of_points(const fs::path& file) {
   return rows;
 }
 
-bool only_points_are_left(const StudyFolder& folder) {
-  std::error_code error;
-  return !fs::exists(folder.runs(), error) && fs::exists(folder.points(), error);
-}
-
-bool is_wanted(const RunRow& row, const fits::PointSelection& selection) {
-  return std::all_of(selection.where.begin(), selection.where.end(), [&](const auto& condition) {
-    return (column_text(row, condition.column) == condition.value) == condition.equal;
-  });
-}
-
-}  // namespace
-
 std::vector<RunRow> collect_rows(const Study& study) {
-  if (only_points_are_left(study.folder)) return rows_of_points(study.folder.points());
+  if (only_points_are_left(study.folder))
+    return rows_of_points(fits::read_run_points(study.folder.points()));
   std::vector<RunRow> rows;
   std::unordered_set<std::string> known;
   // Without the tokens planned runs have no names; the folders then tell which there are.
@@ -86,7 +86,7 @@ std::vector<RunRow> collect_rows(const Study& study) {
 
 std::vector<RunRow> collect_rows(const fs::path& directory) {
   const StudyFolder folder(directory);
-  if (only_points_are_left(folder)) return rows_of_points(folder.points());
+  if (only_points_are_left(folder)) return rows_of_points(fits::read_run_points(folder.points()));
   if (fs::exists(folder.spec())) return collect_rows(open_study(directory));
   if (!fs::is_directory(folder.runs())) {
     throw DataError(fmt::format("{}: no study here (neither {} nor {}/)", folder.name(),

@@ -17,6 +17,9 @@ std::vector<RunRow> collect_rows(const Study& study);
 /// DataError when there is no study.
 std::vector<RunRow> collect_rows(const std::filesystem::path& directory);
 
+/// A table of runs that were trained elsewhere, each finished.
+std::vector<RunRow> rows_of_points(const std::vector<fits::RunPoint>& points);
+
 /// The run whose id begins with this text; ConfigError when none or several do.
 RunRow find_row(const std::filesystem::path& directory, const std::string& id_begin);
 

@@ -71,8 +71,10 @@ void refuse(TomlReader& file, const char* table_name, const std::vector<const ch
 }  // namespace
 
 std::string CorpusChoice::summary() const {
-  return fmt::format("documents {}, valid {}, test {}, split seed {}, tokenizer {} {}",
-                     to_string(documents.kind), split.valid, split.test, split.seed, tokenizer.kind,
+  const std::string field = documents.text_field.empty() ? "" : " of " + documents.text_field;
+  return fmt::format("documents {}{}, valid {}, test {}, split seed {}, tokenizer {} {}",
+                     to_string(documents.kind), field, split.valid, split.test, split.seed,
+                     tokenizer.kind,
                      tokenizer.kind == "bpe" ? std::to_string(tokenizer.vocabulary) : "");
 }
 

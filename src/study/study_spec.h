@@ -36,6 +36,8 @@ struct CorpusChoice {
   static void visit_keys(Self& corpus, Visitor& key) {
     key("path", corpus.path, "text to learn from: a file, a folder or a name");
     key("documents", corpus.documents.kind, "where documents begin and end");
+    key("text_field", corpus.documents.text_field, "JSONL: the field that holds the text",
+        {.only_when_set = true});
     key("valid", corpus.split.valid, "share of the documents that is held out", {0, 1});
     key("test", corpus.split.test, "share of the documents for the last test", {0, 1});
     key("valid_from", corpus.valid_from, "held-out text of its own, instead of valid");

@@ -157,6 +157,25 @@ void check_unchanged(const StudyFolder& folder, const CorpusChoice& corpus) {
   if (touched) write_facts(path, corpus, files);
 }
 
+[[noreturn]] void refuse_without_held_out(const CorpusChoice& corpus,
+                                          const data::PrepareReport& report) {
+  if (!corpus.valid_from.empty() || corpus.split.valid == 0) {
+    throw DataError(fmt::format(
+        "{}: nothing is held out; set corpus.valid above 0, or corpus.valid_from to a text",
+        corpus.path));
+  }
+  std::uint64_t documents = 0, bytes = 0;
+  for (const data::TokenFileInfo& info : report.splits) {
+    documents += info.documents;
+    bytes += info.text_bytes;
+  }
+  throw DataError(fmt::format(
+      "{}: nothing is held out: the text ({} bytes) is {} {}, and about {} would do; cut it "
+      "smaller (--set corpus.documents=lines, or paragraphs), or give more text",
+      corpus.path, bytes, documents, documents == 1 ? "document" : "documents",
+      data::documents_for_share(corpus.split.valid)));
+}
+
 data::PrepareRequest request_of(const CorpusChoice& corpus, const fs::path& output) {
   data::PrepareRequest request;
   request.sources.push_back({data::resolve_corpus(corpus.path), {}, ""});
@@ -193,10 +212,7 @@ void ensure_tokens(const StudyFolder& folder, const CorpusChoice& corpus,
   const data::PrepareReport report = prepare(request, progress);
   if (report.splits[data::Split::valid].count == 0) {
     fs::remove_all(aside, error);
-    throw DataError(fmt::format(
-        "{}: no document fell into the held-out split; set corpus.documents to paragraphs or "
-        "lines, or corpus.valid higher",
-        corpus.path));
+    refuse_without_held_out(corpus, report);
   }
   write_facts(folder.corpus(), corpus, files);
   fs::rename(aside, tokens, error);

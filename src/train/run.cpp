@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/seconds_since.h"
 #include "train/checkpoint_notes.h"
 #include "train/divergence_watch.h"
 #include "train/metrics_file.h"
@@ -21,10 +22,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kStepsAhead = 4;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// What is known before the first step.
 RunRecord begin_record(const RunSpec& spec, const data::TokenSet& tokens,

@@ -6,6 +6,7 @@
 
 #include "core/counts.h"
 #include "core/random.h"
+#include "core/seconds_since.h"
 #include "train/step_cost.h"
 
 namespace fathom::train {
@@ -13,10 +14,6 @@ namespace {
 
 using namespace engine;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 void write_random_tokens(const model::Transformer& model, Executor& executor) {
   const RandomStream random(1, 0);

@@ -63,6 +63,15 @@ void save_tokenizer(const Weights& weights, const fs::path& folder) {
   weights.tokenizer->save(folder / kTokenizerFolder);
 }
 
+/// Where a run's tokens are now. The spec knows where they were; a study that was moved, or is
+/// looked at from another folder, has them two folders above the run (STUDY/tokens, STUDY/runs/ID).
+fs::path tokens_of(const RunSpec& spec, const fs::path& run_folder) {
+  if (data::is_token_set(spec.tokens)) return spec.tokens;
+  const fs::path study = fs::absolute(run_folder).lexically_normal() / "." / ".." / "..";
+  const fs::path moved = study.lexically_normal() / fs::path(spec.tokens).filename();
+  return data::is_token_set(moved) ? moved : fs::path(spec.tokens);
+}
+
 Weights load_run(const fs::path& folder) {
   const RunFolder run(folder);
   const RunSpec spec = read_run_spec(run.spec(), {});
@@ -72,7 +81,7 @@ Weights load_run(const fs::path& folder) {
   Weights weights;
   weights.spec = spec.model;
   weights.parameters = read_parameters(weights.spec, run.checkpoint());
-  find_tokenizer(weights, spec.tokens);
+  find_tokenizer(weights, tokens_of(spec, folder));
   return weights;
 }
 

@@ -16,7 +16,7 @@ struct Sample {
   CommandTree tree;
   std::string place, colour = "red";
   std::vector<std::string> settings;
-  std::int64_t count = 3;
+  std::int64_t count = 3, doors = 0;
   double share = 0;
   bool json = false;
   Command* command = nullptr;
@@ -26,6 +26,7 @@ struct Sample {
     command->add_option("PLACE,--place", place, "Where")->required();
     command->add_option("-n,--count", count, "How often (default 3)")->check(Range{1, 2048});
     command->add_option("--share", share, "How much");
+    command->add_option("--doors", doors, "How many")->positive();
     command->add_option("--set", settings, "Override one value")->type_name("KEY=VALUE");
     tree.restrict(command->add_option("--colour", colour, "Which"), {"red", "green"});
     command->add_flag("--json", json, "Print JSON");
@@ -48,14 +49,15 @@ struct Sample {
 TEST(Command, OptionsDescribeThemselves) {
   const Sample sample;
   const auto options = sample.command->options();
-  ASSERT_EQ(options.size(), 7u);
+  ASSERT_EQ(options.size(), 8u);
   EXPECT_EQ(options[0]->label(), "PLACE");
   EXPECT_EQ(options[1]->label(), "-h, --help");
   EXPECT_EQ(options[2]->label() + " " + options[2]->value_name(), "-n, --count N");
   EXPECT_EQ(options[2]->meaning(), "How often (default 3; 1 to 2,048)");
   EXPECT_EQ(options[3]->value_name(), "X");
-  EXPECT_EQ(options[4]->value_name(), "KEY=VALUE");
-  EXPECT_EQ(options[5]->meaning(), "Which (red | green)");
+  EXPECT_EQ(options[4]->meaning(), "How many");
+  EXPECT_EQ(options[5]->value_name(), "KEY=VALUE");
+  EXPECT_EQ(options[6]->meaning(), "Which (red | green)");
   EXPECT_EQ(sample.command->path(), "fathom paint");
 }
 
@@ -86,7 +88,17 @@ TEST(Command, WrongValuesAreNamed) {
             "--colour 'gren' is not known. Did you mean 'green'? Choose from: red, green");
   EXPECT_EQ(sample.error({"wall", "--jsn"}),
             "unknown option '--jsn'. Did you mean '--json'? See 'fathom paint --help'.");
-  EXPECT_NE(sample.error({}), "");
+  EXPECT_EQ(sample.error({}), "PLACE is required. See 'fathom paint --help'.");
+  EXPECT_EQ(sample.error({"wall", "--doors", "0"}),
+            "--doors: '0' is not a whole number of at least 1. See 'fathom paint --help'.");
+}
+
+TEST(Command, TheParserSpeaksOurWords) {
+  Sample sample;
+  EXPECT_EQ(sample.error({"wall", "--share"}), "--share needs a value. See 'fathom paint --help'.");
+  EXPECT_EQ(sample.error({"wall", "--count"}), "--count needs a value. See 'fathom paint --help'.");
+  EXPECT_EQ(sample.error({"wall", "-n", "3", "-n", "4"}),
+            "--count is given 2 times; give it once. See 'fathom paint --help'.");
 }
 
 TEST(Command, HiddenOnesStayOutOfHelp) {

@@ -67,7 +67,7 @@ TEST(DataCommand, ErrorsAreOneLineWithTheRightCode) {
       {{"data", "prepare", corpus, "-o", tokens, "--vocab", "many"}, 2, "--vocab"},
       {{"data", "prepare", corpus, "-o", tokens, "--vocab", "100"}, 2, "between 320"},
       {{"data", "prepare", corpus, "-o", tokens, "--valid", "70%", "--test", "40%"}, 2, "shares"},
-      {{"data", "prepare", corpus, "-o", tokens, "--vocab", "60K"}, 3, "allows no bpe"},
+      {{"data", "prepare", corpus, "-o", tokens, "--vocab", "60K"}, 3, "too few for a bpe"},
       {{"data", "info", folder / "nothing"}, 3, "no prepared corpus here"},
       {{"data", "sample", folder / "nothing"}, 3, "no prepared corpus here"},
       {{"data", "prepair", corpus}, 2, "Did you mean 'prepare'"},
@@ -79,6 +79,53 @@ TEST(DataCommand, ErrorsAreOneLineWithTheRightCode) {
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_EQ(result.out, "");
   }
+}
+
+TEST(DataCommand, ASmallTextNamesTheVocabularyThatWouldDo) {
+  const ScratchFolder folder;
+  std::string text;
+  for (int i = 0; i < 400; ++i) {  // 200 words of five letters, each twice
+    const int word = i % 200;
+    for (const int factor : {1, 7, 11, 17, 23}) {
+      text += static_cast<char>('a' + (word * factor + word / 26) % 26);
+    }
+    text += i % 8 == 7 ? '\n' : ' ';
+  }
+  const std::string corpus = folder.write("c.txt", text);
+  const std::string tokens = folder / "deep" / "tokens";
+  const CommandResult refused = run_command({"data", "prepare", corpus, "-o", tokens});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_FALSE(std::filesystem::exists(folder / "deep"));
+  const std::size_t option = refused.err.find("--vocab ");
+  ASSERT_NE(option, std::string::npos) << refused.err;
+  const std::string number = std::to_string(std::stoi(refused.err.substr(option + 8)));
+  const CommandResult taken =
+      run_command({"data", "prepare", corpus, "-o", tokens, "--vocab", number});
+  EXPECT_EQ(taken.code, 0) << taken.err;
+  EXPECT_NE(taken.out.find("vocabulary " + number), std::string::npos) << taken.out;
+}
+
+TEST(DataCommand, ReadsJsonLines) {
+  const ScratchFolder folder;
+  const std::string corpus =
+      folder.write("c.jsonl", "{\"id\":1,\"body\":\"first\"}\n{\"id\":2,\"body\":\"second\"}\n");
+  const auto prepared = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"data",       "prepare",     corpus,  "-o",
+                                       folder / "t", "--tokenizer", "bytes", "--valid",
+                                       "0",          "--test",      "0",     "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command(arguments);
+  };
+  const CommandResult wrong = prepared({"--documents", "jsonl"});
+  EXPECT_EQ(wrong.code, 3);
+  EXPECT_NE(wrong.err.find("line 1 has no text in 'text'; --text-field"), std::string::npos)
+      << wrong.err;
+  EXPECT_NE(wrong.err.find("(it has: body)"), std::string::npos) << wrong.err;
+  const CommandResult right = prepared({"--text-field", "body"});
+  ASSERT_EQ(right.code, 0) << right.err;
+  const auto train = nlohmann::json::parse(right.out)["splits"]["train"];
+  EXPECT_EQ(train["documents"], 2);
+  EXPECT_EQ(train["text_bytes"], 11);
 }
 
 TEST(DataCommand, NamedCorpusComesFromTheEnvironmentOrSaysHowToInstall) {
@@ -100,7 +147,10 @@ TEST(DataCommand, EmptyHeldOutSplitsAreMentioned) {
   const CommandResult result = run_command(
       {"data", "prepare", corpus, "-o", folder / "t", "--tokenizer", "bytes", "--seed", "1"});
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_NE(result.err.find("none of 1 documents fell into the valid split"), std::string::npos);
+  EXPECT_NE(
+      result.err.find("no text in the valid split: 1 document, none fell into it; about 60 would"),
+      std::string::npos)
+      << result.err;
 }
 
 }  // namespace

@@ -11,13 +11,6 @@
 namespace fathom {
 namespace {
 
-nlohmann::json run_json(std::vector<std::string> arguments) {
-  arguments.push_back("--json");
-  const CommandResult result = run_command(arguments);
-  EXPECT_EQ(result.code, 0) << result.err;
-  return nlohmann::json::parse(result.out);
-}
-
 void expect_refused(const std::vector<std::string>& arguments, int code,
                     const std::string& message) {
   const CommandResult result = run_command(arguments);

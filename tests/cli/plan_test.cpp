@@ -65,7 +65,7 @@ TEST(PlanCommand, NextCountsTheSameModel) {
     std::vector<std::string> arguments = split(command.substr(0, command.find('\n')), ' ');
     const auto plan = json_of({"plan", size, "--kv-group", "2"});
     const auto counted = json_of(arguments);
-    EXPECT_EQ(counted["params"]["total"], plan["recommendation"]["parameters"]["total"]) << size;
+    EXPECT_EQ(counted["parameters"]["total"], plan["recommendation"]["parameters"]["total"]) << size;
   }
 }
 
@@ -175,12 +175,27 @@ TEST(StudyInit, AroundABudgetIsAStudy) {
   expect_refused({"study", "init"}, 2);
 }
 
+TEST(PlanCommand, TokensInProportionAreTheSameAsTokens) {
+  const auto ratio = json_of({"plan", "1B", "--tokens-per-parameter", "100"});
+  EXPECT_EQ(ratio["budget"]["tokens"], 100'000'000'000);
+  EXPECT_EQ(ratio["recommendation"], json_of({"plan", "1B", "--tokens", "100B"})["recommendation"]);
+  expect_refused({"plan", "1B", "--tokens", "1B", "--tokens-per-parameter", "100"}, 2);
+}
+
+TEST(PlanCommand, OptionsOfTheMapGoWithIt) {
+  expect_refused({"plan", "1B", "--open"}, 2);
+  expect_refused({"plan", "1B", "--overlay", "study"}, 2);
+  expect_refused({"plan", "1B", "--html", "map.html", "--emit", "fathom"}, 2);
+  expect_refused({"plan", "1B", "--html", "map.html", "-o", "config.json"}, 2);
+  expect_refused({"plan", "1B", "--html", "map.html", "--overlay", "/nowhere/at/all"}, 3);
+}
+
 TEST(CompareCommand, PutsModelsSideBySide) {
   const auto document =
       json_of({"compare", "Llama-3-8B", "mistralai/Mixtral-8x7B-v0.1", "32x4096"});
   ASSERT_EQ(document["shapes"].size(), 3u);
-  EXPECT_EQ(document["shapes"][0]["params"]["total"].get<std::int64_t>(), 8'030'261'248);
-  EXPECT_EQ(document["shapes"][1]["params"]["total"].get<std::int64_t>(), 46'702'792'704);
+  EXPECT_EQ(document["shapes"][0]["parameters"]["total"].get<std::int64_t>(), 8'030'261'248);
+  EXPECT_EQ(document["shapes"][1]["parameters"]["total"].get<std::int64_t>(), 46'702'792'704);
   EXPECT_TRUE(document["shapes"][1]["consensus"].is_null());  // laws speak of dense models
   EXPECT_GE(document["shapes"][0]["consensus"]["loss_penalty"].get<double>(), 0);
   const std::string text = run_command({"compare", "gpt2", "pythia-160m"}).out;
@@ -193,9 +208,9 @@ TEST(CompareCommand, PutsModelsSideBySide) {
 
 TEST(ShapeCommand, JsonCountsGpt3) {
   const auto shape = json_of({"shape", "96x12288", "--heads", "96"});
-  EXPECT_EQ(shape["params"]["paper_12Ld2"].get<std::int64_t>(), 12LL * 96 * 12288 * 12288);
-  EXPECT_GT(shape["params"]["total"].get<std::int64_t>(),
-            shape["params"]["non_embedding"].get<std::int64_t>());
+  EXPECT_EQ(shape["parameters"]["paper_12ld2"].get<std::int64_t>(), 12LL * 96 * 12288 * 12288);
+  EXPECT_GT(shape["parameters"]["total"].get<std::int64_t>(),
+            shape["parameters"]["non_embedding"].get<std::int64_t>());
   EXPECT_GT(shape["flops"]["train_per_token"].get<double>(), 1e12);
   EXPECT_EQ(shape["kv_bytes_per_token"].get<std::int64_t>(), 2LL * 96 * 12288 * 2);
   const std::string text = run_command({"shape", "96x12288", "--heads", "96"}).out;

@@ -4,18 +4,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/rank_options.h"
 #include "run_command.h"
 #include "scratch_folder.h"
 
 namespace fathom {
 namespace {
-
-nlohmann::json run_json(std::vector<std::string> arguments) {
-  arguments.push_back("--json");
-  const CommandResult result = run_command(arguments);
-  EXPECT_EQ(result.code, 0) << result.err;
-  return nlohmann::json::parse(result.out);
-}
 
 TEST(Rank, JsonCarriesEveryPromisedField) {
   const auto exact =
@@ -136,6 +130,16 @@ TEST(RankTable, PrintsResumesAndExports) {
   std::vector<std::string> more = base;
   more[5] = "2-5";
   EXPECT_EQ(run_json(more)["rows"].size(), 9u);
+}
+
+TEST(RankForecast, SpeaksOnceEarlyAndOnlyOfLongWork) {
+  RankForecast forecast;
+  EXPECT_EQ(forecast.look(0.5, 0.5), "");  // too early
+  EXPECT_EQ(forecast.look(0.5, 2.0), "");  // 4 s in all
+  EXPECT_EQ(forecast.look(0.0, 2.0), "");
+  const std::string said = forecast.look(0.05, 2.0);
+  EXPECT_EQ(said.find("evaluating takes about 40"), 0u) << said;
+  EXPECT_EQ(forecast.look(0.06, 2.4), "");  // said
 }
 
 }  // namespace

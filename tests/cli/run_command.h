@@ -1,6 +1,9 @@
 // Runs the whole program in-process and captures what it prints.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -21,6 +24,14 @@ inline CommandResult run_command(const std::vector<std::string>& arguments) {
   Session session{out, err, Terminal{}};
   const int code = run_command_line(arguments, session);
   return {code, out.str(), err.str()};
+}
+
+/// What the command prints with --json.
+inline nlohmann::json run_json(std::vector<std::string> arguments) {
+  arguments.push_back("--json");
+  const CommandResult result = run_command(arguments);
+  EXPECT_EQ(result.code, 0) << result.err;
+  return nlohmann::json::parse(result.out);
 }
 
 }  // namespace fathom

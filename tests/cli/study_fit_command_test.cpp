@@ -43,7 +43,7 @@ TEST(StudyFitCommand, JsonCarriesEveryPromisedField) {
                                             "--json", "--replicates", "30", "--starts", "10"});
   ASSERT_EQ(result.code, 0) << result.err;
   const auto json = nlohmann::json::parse(result.out);
-  EXPECT_EQ(json["schema"], "fathom.study-fit.v1");
+  EXPECT_EQ(json["schema"], "fathom.study_fit.v1");
   ASSERT_EQ(json["transitions"].size(), 6u);
   for (const auto& t : json["transitions"]) {
     for (const char* field : {"shallow", "deep", "params", "low", "high", "status", "width"}) {

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
+#include <thread>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -57,6 +59,47 @@ TEST(AtomicFile, NamesWhatCannotBeCreated) {
   const ScratchFolder folder;
   EXPECT_THROW(AtomicFile(folder / "none" / "file"), DataError);
   EXPECT_THROW(write_file_atomically(folder / "none" / "file", "x"), DataError);
+}
+
+TEST(AtomicFile, WritesThroughSymlinksAndKeepsTheMode) {
+  namespace fs = std::filesystem;
+  const ScratchFolder folder;
+  const auto file = folder.write("deep/file", "old");
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("deep/file", folder / "link");
+  fs::create_symlink("link", folder / "second");
+  write_file_atomically(folder / "second", "new");
+  EXPECT_EQ(file_bytes(file), "new");
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_TRUE(fs::is_symlink(folder / "second"));
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("deep/later", folder / "dangling");
+  write_file_atomically(folder / "dangling", "x");
+  EXPECT_EQ(file_bytes(folder / "deep" / "later"), "x");
+  fs::create_symlink("round", folder / "round");
+  EXPECT_THROW(write_file_atomically(folder / "round", "x"), DataError);
+}
+
+TEST(WriteFileOrDevice, FeedsPipesAndDevicesAndLeavesThemInPlace) {
+  namespace fs = std::filesystem;
+  const ScratchFolder folder;
+  const auto pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::string received;
+  std::thread reader([&] { received = file_bytes(pipe); });
+  write_file_or_device(pipe, "through");
+  reader.join();
+  EXPECT_EQ(received, "through");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  // Links only: where tests run as root, a mistake must not replace a device node.
+  fs::create_symlink("/dev/full", folder / "full");
+  const std::string error =
+      error_of<DataError>([&] { write_file_or_device(folder / "full", "x"); });
+  EXPECT_NE(error.find("No space left on device"), std::string::npos) << error;
+  EXPECT_TRUE(fs::is_symlink(folder / "full"));
+  write_file_or_device(folder / "file", "plain");
+  EXPECT_EQ(file_bytes(folder / "file"), "plain");
+  EXPECT_THROW(write_file_or_device(folder.path(), "x"), DataError);
 }
 
 TEST(MappedFile, ReadsFilesAndRefusesOtherThings) {

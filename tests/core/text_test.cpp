@@ -18,6 +18,7 @@ TEST(Pad, AlignsByDisplayWidth) {
 
 TEST(Wrap, BreaksAtSpacesAndKeepsLineBreaks) {
   EXPECT_EQ(wrap("one two three\nfour", 8), (std::vector<std::string>{"one two", "three", "four"}));
+  EXPECT_EQ(wrap("costs 16 % loss", 9), (std::vector<std::string>{"costs", "16 % loss"}));
 }
 
 TEST(Closest, FindsTyposAndSwapsButNotStrangers) {
@@ -28,6 +29,8 @@ TEST(Closest, FindsTyposAndSwapsButNotStrangers) {
   EXPECT_FALSE(closest("zebra", commands).has_value());
   EXPECT_EQ(did_you_mean("plna", commands), " Did you mean 'plan'?");
   EXPECT_EQ(did_you_mean("zebra", commands), "");
+  EXPECT_EQ(did_you_mean("gemst", {"levine2020", "gemstones2025"}),
+            " Did you mean 'gemstones2025'?");
 }
 
 TEST(Split, KeepsEmptyParts) {

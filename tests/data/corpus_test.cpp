@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <lzma.h>
+#include <zlib.h>
 #include <zstd.h>
+
+#include <cmath>
 
 #include "core/error.h"
 #include "data/byte_source.h"
@@ -112,6 +115,37 @@ TEST(Corpus, FoldersAreReadInOrderOfPathWithoutHiddenFiles) {
   EXPECT_TRUE(documents({{folder / "c/empty.txt", {}, ""}}, {}).empty());
 }
 
+TEST(Corpus, JsonLinesAreDocuments) {
+  const ScratchFolder folder;
+  // Longer than a fragment of a line and than a piece, with spaces where lines are cut.
+  std::string large;
+  while (large.size() < (3u << 20)) large += "word and word ";
+  const auto path = folder.write("a.jsonl", R"({"id": 1, "text": "one\nline \u00e9"})"
+                                            "\n\n"
+                                            R"({"text": "", "id": 2})"
+                                            "\r\n{\"text\": \"" +
+                                                large + "\"}");
+  const Texts expected{"one\nline \u00e9", large};
+  EXPECT_EQ(documents({{path, {}, ""}}, {}), expected);  // by content
+  EXPECT_EQ(documents({{folder.path(), {}, ""}}, {}), expected);
+  const auto named = folder.write("n/b.txt", R"({"body": "b"})");
+  EXPECT_EQ(documents({{named, {}, ""}}, {.text_field = "body"}), Texts{"b"});
+  EXPECT_EQ(documents({{path, {}, ""}}, {DocumentKind::lines, ""}).size(), 4u);
+  EXPECT_EQ(documents({{folder.write("b/c.txt", "{\n\"text\": \"a\"}"), {}, ""}}, {}).size(), 1u);
+  const auto error_with = [&](const std::string& line) {
+    const auto bad = folder.write("bad.jsonl", "{\"text\": \"a\"}\n" + line);
+    return error_of<DataError>([&] { documents({{bad, {}, ""}}, {}); });
+  };
+  EXPECT_NE(error_with("{\"text\": ").find("bad.jsonl: line 2 is not a JSON object"),
+            std::string::npos);
+  EXPECT_NE(error_with("{\"text\": 3, \"body\": \"b\"}").find("it has: body"), std::string::npos);
+  // Told by the name: a field that is missing is an error, not a text of braces.
+  for (const char* name : {"x/c.jsonl", "x/c.ndjson", "x/c.jsonl.zst"}) {
+    const auto path_of_other = folder.write(name, R"({"body": "b"})");
+    EXPECT_THROW(documents({{path_of_other, {}, ""}}, {}), DataError) << name;
+  }
+}
+
 std::string pack_zstd(const std::string& text) {
   std::string packed(ZSTD_compressBound(text.size()), '\0');
   packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
@@ -125,6 +159,20 @@ std::string pack_xz(const std::string& text) {
                           reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
                           reinterpret_cast<std::uint8_t*>(packed.data()), &size, packed.size());
   packed.resize(size);
+  return packed;
+}
+
+std::string pack_gzip(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string packed(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
   return packed;
 }
 
@@ -144,7 +192,10 @@ TEST(ByteSource, UnpacksByContentAlsoConcatenated) {
     EXPECT_EQ(read_all(folder.write("plain", text), step), text);
     EXPECT_EQ(read_all(folder.write("z", pack_zstd(text)), step), text);
     EXPECT_EQ(read_all(folder.write("x", pack_xz(text)), step), text);
+    EXPECT_EQ(read_all(folder.write("g", pack_gzip(text)), step), text);
   }
+  EXPECT_EQ(read_all(folder.write("g", pack_gzip("a") + pack_gzip("b")), 10), "ab");
+  EXPECT_EQ(read_all(folder.write("g", pack_gzip("")), 10), "");
   EXPECT_EQ(read_all(folder.write("z", pack_zstd("a") + pack_zstd("b")), 10), "ab");
   EXPECT_EQ(read_all(folder.write("x", pack_xz("a") + pack_xz("b")), 10), "ab");
   EXPECT_EQ(read_all(folder.write("e", ""), 10), "");
@@ -158,7 +209,7 @@ TEST(ByteSource, DamagedAndForeignFilesAreOneDataErrorEach) {
     const auto path = folder.write("x", bytes);
     return error_of<DataError>([&] { read_all(path, 1000); });
   };
-  for (const std::string& packed : {pack_zstd(text), pack_xz(text)}) {
+  for (const std::string& packed : {pack_zstd(text), pack_xz(text), pack_gzip(text)}) {
     EXPECT_NE(error_with(packed.substr(0, packed.size() / 2)).find("ends early"),
               std::string::npos);
     std::string flipped = packed;
@@ -166,9 +217,16 @@ TEST(ByteSource, DamagedAndForeignFilesAreOneDataErrorEach) {
     flipped[packed.size() / 2 + 1] ^= 0x55;
     EXPECT_NE(error_with(flipped), "");
   }
-  EXPECT_NE(error_with("\x1f\x8b\x08 gzip").find("zcat"), std::string::npos);
+  EXPECT_NE(error_with("\x1f\x8b\x08 gzip").find("damaged"), std::string::npos);
+  EXPECT_NE(error_with("PK\x03\x04 zip").find("unzip -p"), std::string::npos);
   EXPECT_THROW(open_byte_source(folder.path()), DataError);
   EXPECT_THROW(open_byte_source(folder / "missing"), DataError);
+}
+
+TEST(Split, SaysHowManyDocumentsAShareTakes) {
+  EXPECT_EQ(documents_for_share(0.05), 60);
+  EXPECT_LT(std::pow(1 - 0.05, 60), 0.05);
+  EXPECT_EQ(documents_for_share(0.3), 10);
 }
 
 TEST(Split, DependsOnTheTextAloneAndKeepsItsShares) {

@@ -4,7 +4,7 @@
 namespace fathom::engine {
 namespace {
 
-constexpr std::int64_t kRows = 12;
+constexpr std::int64_t kFusedRows = 12;
 
 /// A device that fuses whatever has the right types and readers.
 PlanTarget everything_fuses() {
@@ -31,11 +31,11 @@ class Builder {
     return y;
   }
   TensorId activation(const std::string& name, std::int64_t cols, DType type = DType::bf16) {
-    return plan_.activation(name, type, kRows, cols);
+    return plan_.activation(name, type, kFusedRows, cols);
   }
   /// A stream in f32 that depends on a parameter.
   TensorId stream(std::int64_t cols) {
-    const TensorId tokens = plan_.input("tokens", DType::i32, kRows, 1);
+    const TensorId tokens = plan_.input("tokens", DType::i32, kFusedRows, 1);
     const TensorId table = plan_.parameter("table", 7, cols);
     const TensorId x = activation("stream", cols, DType::f32);
     plan_.append(Embed{tokens, table, {}, x, 1});
@@ -63,7 +63,7 @@ class Builder {
   StepPlan& plan_;
 };
 
-OpCase activation_case(const std::string& name, ActivationKind kind) {
+OpCase fused_activation(const std::string& name, ActivationKind kind) {
   const auto build = [=](StepPlan& plan, TensorId& y) {
     Builder builder(plan);
     const TensorId x = builder.norm("norm", builder.stream(8), {}, {}).y;
@@ -72,7 +72,7 @@ OpCase activation_case(const std::string& name, ActivationKind kind) {
     const TensorId a = builder.activation("activated", outs);
     const TensorId slopes = kind == ActivationKind::swiglu
                                 ? TensorId{}
-                                : plan.activation("slopes", DType::u8, kRows, outs);
+                                : plan.activation("slopes", DType::u8, kFusedRows, outs);
     plan.append(Activation{u, a, kind, slopes});
     y = builder.linear("down", a, 8);
   };
@@ -80,7 +80,7 @@ OpCase activation_case(const std::string& name, ActivationKind kind) {
 }
 
 /// Two branches: the first norm has a gradient that comes in by the stream.
-OpCase norm_case(const std::string& name, const Norm& settings) {
+OpCase fused_norm(const std::string& name, const Norm& settings) {
   const auto build = [=](StepPlan& plan, TensorId& y) {
     Builder builder(plan);
     const TensorId x = builder.stream(8);
@@ -92,10 +92,10 @@ OpCase norm_case(const std::string& name, const Norm& settings) {
   return {"fused_norm_" + name, build, 1e-5, -1, 1, everything_fuses()};
 }
 
-OpCase attention_case() {
+OpCase fused_attention() {
   const auto build = [](StepPlan& plan, TensorId& y) {
     Builder builder(plan);
-    AttentionShape shape{2, kRows / 2, 2, 2, 8};
+    AttentionShape shape{2, kFusedRows / 2, 2, 2, 8};
     shape.scale = 0.35f;
     const TensorId x = builder.norm("norm", builder.stream(8), {}, {}).y;
     const TensorId qkv = builder.linear("qkv", x, shape.qkv_cols());
@@ -114,14 +114,14 @@ std::vector<OpCase> fused_cases() {
   rms.kind = NormKind::rms;
   scaled.stream_scale = 0.5f;
   scaled.branch_scale = 1.5f;
-  return {activation_case("relu", ActivationKind::relu),
-          activation_case("gelu", ActivationKind::gelu),
-          activation_case("gelu_tanh", ActivationKind::gelu_tanh),
-          activation_case("swiglu", ActivationKind::swiglu),
-          norm_case("layer", {}),
-          norm_case("rms", rms),
-          norm_case("scaled", scaled),
-          attention_case()};
+  return {fused_activation("relu", ActivationKind::relu),
+          fused_activation("gelu", ActivationKind::gelu),
+          fused_activation("gelu_tanh", ActivationKind::gelu_tanh),
+          fused_activation("swiglu", ActivationKind::swiglu),
+          fused_norm("layer", {}),
+          fused_norm("rms", rms),
+          fused_norm("scaled", scaled),
+          fused_attention()};
 }
 
 }  // namespace fathom::engine

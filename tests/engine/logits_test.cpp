@@ -9,14 +9,14 @@
 namespace fathom::engine {
 namespace {
 
-constexpr std::int64_t kRows = 5, kWidth = 21, kClasses = 37;
+constexpr std::int64_t kLogitRows = 5, kWidth = 21, kClasses = 37;
 
 struct LogitsPlan {
   explicit LogitsPlan(DType type, bool bias) {
-    x = plan.input("x", type, kRows, kWidth);
+    x = plan.input("x", type, kLogitRows, kWidth);
     weight = plan.parameter("weight", kClasses, kWidth);
     if (bias) b = plan.parameter("bias", 1, kClasses);
-    logits = plan.output("logits", kRows, kClasses);
+    logits = plan.output("logits", kLogitRows, kClasses);
     plan.append(Logits{x, plan.compute_copy(weight, type), b, logits, 0.75f});
     plan.finish();
   }
@@ -35,7 +35,7 @@ std::vector<float> eighths(std::int64_t count, std::uint64_t seed) {
 }
 
 std::vector<float> run(Executor& executor, const LogitsPlan& built) {
-  executor.write(built.x, eighths(kRows * kWidth, 1));
+  executor.write(built.x, eighths(kLogitRows * kWidth, 1));
   executor.write(built.weight, eighths(kClasses * kWidth, 2));
   if (built.b.exists()) executor.write(built.b, eighths(kClasses, 3));
   executor.run(Program::refresh, case_scalars());
@@ -48,10 +48,10 @@ class LogitsTest : public testing::TestWithParam<std::tuple<DType, bool>> {};
 TEST_P(LogitsTest, AreTheScaledProductPlusBias) {
   const auto [type, bias] = GetParam();
   const LogitsPlan built(type, bias);
-  const auto x = eighths(kRows * kWidth, 1), w = eighths(kClasses * kWidth, 2);
+  const auto x = eighths(kLogitRows * kWidth, 1), w = eighths(kClasses * kWidth, 2);
   const auto b = eighths(kClasses, 3);
   std::vector<float> expected;
-  for (std::size_t n = 0; n < kRows; ++n) {
+  for (std::size_t n = 0; n < kLogitRows; ++n) {
     for (std::size_t v = 0; v < kClasses; ++v) {
       float sum = 0;  // of multiples of 1/64 below 2^15: exact in any order
       for (std::size_t i = 0; i < kWidth; ++i) sum += x[n * kWidth + i] * w[v * kWidth + i];

@@ -1,6 +1,7 @@
 // Every grid, by every method, against scalar evaluation of the definition with the same draws.
 #include <gtest/gtest.h>
 
+#include "exact/attention_setting.h"
 #include "exact/gram_grid.h"
 #include "exact/partition.h"
 #include "exact/separation_rank.h"
@@ -77,18 +78,6 @@ class ScalarTruth {
   ConvWeights<Element> conv_;
   RecurrentWeights<Element> recurrent_;
 };
-
-RankSetting attention(std::size_t layers, std::size_t width, std::size_t heads,
-                      const std::string& partition, std::size_t output) {
-  RankSetting setting;
-  setting.layers = layers;
-  setting.width = width;
-  setting.heads = heads;
-  setting.positions = partition.size();
-  setting.partition = partition;
-  setting.output_position = output;
-  return setting;
-}
 
 std::vector<RankSetting> attention_settings() {
   std::vector<RankSetting> settings;

@@ -3,23 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "exact/attention_setting.h"
 #include "exact/field_rank.h"
 #include "exact/partition.h"
 
 namespace fathom::exact {
 namespace {
-
-RankSetting attention(std::size_t layers, std::size_t width, std::size_t heads,
-                      const std::string& partition, std::size_t output) {
-  RankSetting setting;
-  setting.layers = layers;
-  setting.width = width;
-  setting.heads = heads;
-  setting.positions = partition.size();
-  setting.partition = partition;
-  setting.output_position = output;
-  return setting;
-}
 
 RankSetting balanced(std::size_t layers, std::size_t width, std::size_t heads,
                      std::size_t positions) {

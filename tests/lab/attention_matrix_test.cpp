@@ -14,16 +14,16 @@ namespace {
 
 using exact::PrimeField;
 
-const PrimeField kField(8388593);
+const PrimeField kScoreField(8388593);
 
 TEST(ReachableRank, ShiftsPerRowDoNotCount) {
   // Rows that differ by shifts only: one softmax row repeated, rank 1.
   const FieldMatrix shifted{{1, 5, 2}, {11, 15, 12}, {101, 105, 102}};
-  EXPECT_EQ(shift_rank(shifted, kField), 1u);
+  EXPECT_EQ(shift_rank(shifted, kScoreField), 1u);
   // Uniform attention needs no head at all.
-  EXPECT_EQ(shift_rank({{7, 7}, {3, 3}}, kField), 0u);
+  EXPECT_EQ(shift_rank({{7, 7}, {3, 3}}, kScoreField), 0u);
   // [[1,0,0],[0,1,0],[0,0,1]]: differences (1,0), (-1,1), (0,-1) have rank 2.
-  EXPECT_EQ(shift_rank({{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, kField), 2u);
+  EXPECT_EQ(shift_rank({{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, kScoreField), 2u);
 }
 
 TEST(ReachableRank, GenericThresholds) {
@@ -38,18 +38,18 @@ TEST(ReachableRank, GenericThresholds) {
 }
 
 TEST(ReachableRank, ATriangleIsCompletedExactlyAndNotBelowItsBlocks) {
-  const FieldMatrix scores = random_scores(9, kField, 4);
+  const FieldMatrix scores = random_scores(9, kScoreField, 4);
   FieldMatrix given(8, FieldVector(8, 0));
   for (std::size_t i = 0; i < 8; ++i) {
     for (std::size_t j = 0; j < 8; ++j) given[i][j] = scores[i + 1][j];
   }
-  const auto found = complete_triangle(given, 4, kField);
+  const auto found = complete_triangle(given, 4, kScoreField);
   ASSERT_TRUE(found.has_value());
-  const FieldMatrix product = field_product(found->left, found->right, kField);
+  const FieldMatrix product = field_product(found->left, found->right, kScoreField);
   for (std::size_t i = 0; i < 8; ++i) {
     for (std::size_t j = 0; j <= i; ++j) EXPECT_EQ(product[i][j], given[i][j]);
   }
-  EXPECT_FALSE(complete_triangle(given, 3, kField).has_value());
+  EXPECT_FALSE(complete_triangle(given, 3, kScoreField).has_value());
 }
 
 TEST(HeadFit, GradientAgainstFiniteDifferences) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "core/error.h"
@@ -281,6 +282,19 @@ TEST(PowerFit, RecoversAPlantedLaw) {
   EXPECT_EQ(chinchilla_ladder()->fit().points, 50u);
   EXPECT_NEAR(chinchilla_ladder()->fit().exponent, 0.255, 0.001);
   EXPECT_GT(published_practice()->fit().points, 150u);
+}
+
+TEST(Search, SolveRisingAgreesWithBisection) {
+  // A power, two powers crossing over, and a step that no secant likes.
+  const std::vector<std::function<double(double)>> functions{
+      [](double x) { return 3 * std::pow(x, 1.9); }, [](double x) { return 1e6 * x + x * x; },
+      [](double x) { return x < 1e7 ? x : 1e3 * x; }};
+  for (const auto& f : functions) {
+    for (const double value : {1e6, 1e9, 1e13}) {
+      const double expected = first_true([&](double x) { return f(x) >= value; }, 1e-1, 1e15);
+      EXPECT_NEAR(solve_rising(f, value, 1e-1, 1e15) / expected, 1, 1e-11) << value;
+    }
+  }
 }
 
 }  // namespace

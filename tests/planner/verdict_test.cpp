@@ -158,11 +158,45 @@ TEST(Verdict, MarksFollowSizeTokensAndDepth) {
   EXPECT_GE(verdict(1.3e9, 1e3).equals.low, 3);
 }
 
+/// Some law with a loss of its own has runs of this size, length and depth.
+bool was_trained(const Plan& plan, std::int64_t layers) {
+  const double depth = as_double(layers);
+  return std::ranges::any_of(plan.laws, [&](const LawRow& row) {
+    return row.vote > 0 && row.band &&
+           laws::distance_outside(
+               row.info, {plan.budget.block_parameters_at(depth), plan.tokens, depth}) == 0;
+  });
+}
+
+TEST(Verdict, BothEndsOfAFittedBandWereTrained) {
+  int fitted = 0;
+  for (const double size : budgets()) {
+    const Plan plan = make_plan(request_for(size, {}));
+    if (plan.verdict.equals_evidence != laws::Evidence::fitted) continue;
+    ++fitted;
+    EXPECT_TRUE(was_trained(plan, plan.verdict.equals.low)) << size;
+    EXPECT_TRUE(was_trained(plan, plan.verdict.equals.high)) << size;
+  }
+  EXPECT_GE(fitted, 10);
+  // Gemstones ends at 1.8B parameters; beyond it only Liu has runs, up to 49 layers.
+  EXPECT_GT(make_plan(request_for(1.7e9, {})).verdict.equals.high, 49);
+  const Verdict beyond = make_plan(request_for(5e9, {})).verdict;
+  EXPECT_EQ(beyond.equals.high, 49);
+  EXPECT_NE(beyond.sentences[1].find("49 is the deepest that was trained at this size"),
+            std::string::npos)
+      << beyond.sentences[1];
+}
+
 TEST(Verdict, ConstraintsThatCostLossAreSaidToCostIt) {
   const Plan plan = make_plan(request_for(7e9, [](PlanRequest& r) { r.rules.max_layers = 12; }));
   EXPECT_LE(plan.recommendation.shape.layers, 12);
   EXPECT_TRUE(plan.verdict.sentences[1].starts_with("The constraints cost +"))
       << plan.verdict.sentences[1];
+  const Plan flat = make_plan(request_for(1e9, [](PlanRequest& r) { r.rules.max_layers = 1; }));
+  EXPECT_TRUE(flat.verdict.sentences[0].starts_with("Take 1 layer × "))
+      << flat.verdict.sentences[0];
+  // What would be as good does not depend on the constraint.
+  EXPECT_EQ(flat.verdict.equals.high, make_plan(request_for(1e9, {})).verdict.equals.high);
 }
 
 TEST(Verdict, TinyModelsGetADepthOfTheirBand) {

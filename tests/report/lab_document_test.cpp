@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-const SchemaFile kSchema("lab.schema.json");
+const SchemaFile kLabSchemaFile("lab.schema.json");
 
 lab::LabResult run(const std::string& id, const std::vector<lab::GivenOption>& given,
                    lab::LabRecords& records) {
@@ -49,8 +49,8 @@ const json& claim_in(const json& document, const std::string& id) {
 TEST(LabDocument, FollowsItsSchemaAndTheSchemaNamesNothingElse) {
   const Directory directory;
   const json document = directory.document();
-  EXPECT_EQ(kSchema.complaints(document), std::vector<std::string>{});
-  EXPECT_EQ(kSchema.not_in(document), std::set<std::string>{});
+  EXPECT_EQ(kLabSchemaFile.complaints(document), std::vector<std::string>{});
+  EXPECT_EQ(kLabSchemaFile.not_in(document), std::set<std::string>{});
 }
 
 TEST(LabDocument, HoldsEveryClaimAndTheNumbersOfItsRun) {

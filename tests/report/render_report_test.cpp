@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const std::string kSmallestText = R"({"schema":"fathom.report/1","title":"A study"})";
+const std::string kSmallestText = R"({"schema":"fathom.report.v1","title":"A study"})";
 const Json kSmallest = Json::parse(kSmallestText);
 
 /// What stands between the tags of the data element.
@@ -52,6 +52,16 @@ TEST(RenderReport, NamesNothingOutsideTheFile) {
   EXPECT_NE(page.find("default-src 'none'"), page.npos);
 }
 
+TEST(RenderReport, AServedPageAsksItsServerAlone) {
+  const std::string page = render_served_report(kSmallest, "/api/study/a%22b?seen=1");
+  EXPECT_NE(page.find("connect-src 'self'; form-action 'self'"), page.npos);
+  EXPECT_NE(page.find("name=\"fathom-news\" content=\"/api/study/a%22b?seen=1\""), page.npos);
+  EXPECT_EQ(embedded_document(page), kSmallestText);
+  const std::string file = render_report(kSmallest);
+  EXPECT_EQ(file.find("connect-src 'self'"), file.npos);
+  EXPECT_NE(file.find("name=\"fathom-news\" content=\"\""), file.npos);
+}
+
 TEST(RenderReport, NoStringCanEndTheElementItStandsIn) {
   const std::string plain = render_report(kSmallest);
   const std::string page =
@@ -68,7 +78,7 @@ TEST(RenderReport, NoStringCanEndTheElementItStandsIn) {
 
 TEST(RenderReport, AMarkInsideTheDocumentIsOnlyText) {
   const std::string page =
-      render_report(Json{{"schema", "fathom.report/1"}, {"title", "@fathom-document@"}});
+      render_report(Json{{"schema", "fathom.report.v1"}, {"title", "@fathom-document@"}});
   EXPECT_EQ(title_of(page), "@fathom-document@");
   EXPECT_NE(embedded_document(page).find("\"schema\""), std::string::npos);
 }
@@ -84,15 +94,16 @@ TEST(ReportDocument, WhatIsNoneIsRefused) {
     return error_of<DataError>([&] { read_report_document(path); });
   };
   EXPECT_EQ(refusal(kSmallestText), "");
+  EXPECT_EQ(refusal(R"({"schema":"fathom.report/1"})"), "");  // as earlier versions wrote it
   EXPECT_NE(refusal("").find("x.json"), std::string::npos);
   EXPECT_NE(refusal("{\"schema\":").find("x.json"), std::string::npos);
   EXPECT_NE(refusal(kSmallestText + "}").find("x.json"), std::string::npos);
   EXPECT_NE(refusal("[1]").find("JSON object"), std::string::npos);
   EXPECT_NE(refusal("{}").find("schema is ''"), std::string::npos);
   EXPECT_NE(refusal(R"({"schema":7})").find("schema is ''"), std::string::npos);
-  EXPECT_NE(refusal(R"({"schema":"fathom.report/2"})").find("'fathom.report/2'"),
+  EXPECT_NE(refusal(R"({"schema":"fathom.report.v2"})").find("'fathom.report.v2'"),
             std::string::npos);
-  EXPECT_NE(refusal("{\"schema\":\"fathom.report/1\",\"title\":\"\xff\"}"), "");
+  EXPECT_NE(refusal("{\"schema\":\"fathom.report.v1\",\"title\":\"\xff\"}"), "");
 }
 
 TEST(WriteReport, WritesTheRenderedPage) {

@@ -48,7 +48,7 @@ TEST(ReportDocument, TellsWhatWasTrainedAndOnWhat) {
   const study::Study study = tiny.begin();
   write_results(study);
   const Json document = document_of(study);
-  EXPECT_EQ(document["schema"], "fathom.report/1");
+  EXPECT_EQ(document["schema"], "fathom.report.v1");
   EXPECT_EQ(document["title"], "Tiny");
   EXPECT_EQ(document["answer"].size(), 2u);
   EXPECT_TRUE(document["fit"].is_null());

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-const SchemaFile kSchema("report.schema.json");
+const SchemaFile kReportSchemaFile("report.schema.json");
 
 /// A study with tokens whose planned runs have planted results; longer runs end 5 % lower.
 struct FullStudy {
@@ -56,8 +56,8 @@ TEST(ReportSchema, DescribesAllThatIsWrittenAndNothingElse) {
     ASSERT_FALSE(document["fit"]["law"].is_null());
     ASSERT_FALSE(document["fit"]["joint"].is_null());
     ASSERT_FALSE(document["fit"]["surface"].is_null());
-    EXPECT_EQ(kSchema.complaints(document), std::vector<std::string>{});
-    const std::set<std::string> absent = kSchema.not_in(document);
+    EXPECT_EQ(kReportSchemaFile.complaints(document), std::vector<std::string>{});
+    const std::set<std::string> absent = kReportSchemaFile.not_in(document);
     if (!missing) missing = absent;
     std::erase_if(*missing, [&](const std::string& name) { return !absent.contains(name); });
   }
@@ -67,14 +67,14 @@ TEST(ReportSchema, DescribesAllThatIsWrittenAndNothingElse) {
 TEST(ReportSchema, HoldsForStudiesThatAreNotDone) {
   const study::TinyStudy tiny;
   const json planned = plain(make_report_document(tiny.begin().folder.path()));
-  EXPECT_EQ(kSchema.complaints(planned), std::vector<std::string>{});
+  EXPECT_EQ(kReportSchemaFile.complaints(planned), std::vector<std::string>{});
   const study::PlantedStudy one(std::vector{study::planted_record(0, 0, 1)});
-  EXPECT_EQ(kSchema.complaints(plain(make_report_document(one.folder.path()))),
+  EXPECT_EQ(kReportSchemaFile.complaints(plain(make_report_document(one.folder.path()))),
             std::vector<std::string>{});
 }
 
 TEST(ReportSchema, NamesTheColumnsOfARun) {
-  const auto fields = kSchema.text()["definitions"]["run"]["properties"];
+  const auto fields = kReportSchemaFile.text()["definitions"]["run"]["properties"];
   std::set<std::string> named, columns;
   for (const auto& [key, field] : fields.items()) named.insert(key);
   for (const std::string& column : study::column_names()) columns.insert(column);
@@ -85,8 +85,8 @@ TEST(ReportSchema, RefusesWhatItDoesNotName) {
   const study::PlantedStudy planted;
   json document = plain(make_report_document(planted.folder.path()));
   document["fit"]["law"]["covariance"] = -0.01;
-  EXPECT_FALSE(kSchema.complaints(document).empty());
-  EXPECT_FALSE(kSchema.complaints({{"schema", "fathom.report/2"}}).empty());
+  EXPECT_FALSE(kReportSchemaFile.complaints(document).empty());
+  EXPECT_FALSE(kReportSchemaFile.complaints({{"schema", "fathom.report.v2"}}).empty());
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(Mixtures, LatentAttentionByHand) {
   EXPECT_EQ(kv_bytes_per_token(shape), 3 * (5 + 2) * 2);
 }
 
-struct Published {
+struct PublishedMixture {
   const char* name;
   std::int64_t total;
 };
@@ -85,15 +85,15 @@ struct Published {
 // Totals of the released checkpoints, half the bytes of their bf16 safetensors; DeepSeek-V3 without
 // its multi-token prediction layer, gpt-oss unpacked.
 TEST(Mixtures, PublishedModelsExactToTheLastParameter) {
-  for (const Published& model : {Published{"Mixtral-8x7B-v0.1", 46'702'792'704},
-                                 {"Qwen3-30B-A3B", 30'532'122'624},
-                                 {"Qwen3-235B-A22B", 235'093'634'560},
-                                 {"gpt-oss-20b", 20'914'757'184},
-                                 {"gpt-oss-120b", 116'829'156'672},
-                                 {"DeepSeek-V2-Lite", 15'706'484'224},
-                                 {"DeepSeek-V2", 235'741'434'880},
-                                 {"DeepSeek-V3", 671'026'419'200},
-                                 {"DeepSeekMoE-16B", 16'375'728'128}}) {
+  for (const PublishedMixture& model : {PublishedMixture{"Mixtral-8x7B-v0.1", 46'702'792'704},
+                                        {"Qwen3-30B-A3B", 30'532'122'624},
+                                        {"Qwen3-235B-A22B", 235'093'634'560},
+                                        {"gpt-oss-20b", 20'914'757'184},
+                                        {"gpt-oss-120b", 116'829'156'672},
+                                        {"DeepSeek-V2-Lite", 15'706'484'224},
+                                        {"DeepSeek-V2", 235'741'434'880},
+                                        {"DeepSeek-V3", 671'026'419'200},
+                                        {"DeepSeekMoE-16B", 16'375'728'128}}) {
     EXPECT_EQ(count_parameters(find_published(model.name).shape).total(), model.total)
         << model.name;
   }

@@ -12,7 +12,7 @@ namespace {
 
 /// L=4, D=8, 2 heads of 4, F=16 gated, V=32, T=4, tied, RMSNorm: 4 x (256 + 384) matrices, nine
 /// norms of 8, an embedding of 256.
-Shape tiny() {
+Shape tiny_gated() {
   ShapeRequest request = parse_depth_by_width("4x8");
   request.heads = 2;
   request.ffn = 16;
@@ -30,17 +30,17 @@ constexpr double kTotal = kMatrices + kNorms + kEmbedding;
 constexpr double kLayer = 32 + 48 + 16 + 8 + 32 + 96;
 
 TEST(Sharding, OneGpuIsTheUnshardedCount) {
-  const DeviceMemory memory = count_device_memory(tiny(), {});
+  const DeviceMemory memory = count_device_memory(tiny_gated(), {});
   EXPECT_DOUBLE_EQ(memory.weights + memory.gradients + memory.optimizer, 16 * kTotal);
   EXPECT_DOUBLE_EQ(memory.activations, 4 * (4 * kLayer + 2 * 2 * 8));
   EXPECT_DOUBLE_EQ(memory.logits, 4 * 4 * 32);
-  EXPECT_DOUBLE_EQ(memory.total(), count_training_memory(tiny(), 4).total());
+  EXPECT_DOUBLE_EQ(memory.total(), count_training_memory(tiny_gated(), 4).total());
 }
 
 TEST(Sharding, EachStageDividesOneMorePart) {
   for (const std::int64_t stage : {0, 1, 2, 3}) {
     const DeviceMemory memory =
-        count_device_memory(tiny(), {.gpus = 8, .zero = stage, .micro_batch = 1});
+        count_device_memory(tiny_gated(), {.gpus = 8, .zero = stage, .micro_batch = 1});
     EXPECT_DOUBLE_EQ(memory.optimizer, 12 * kTotal / (stage >= 1 ? 8 : 1)) << stage;
     EXPECT_DOUBLE_EQ(memory.gradients, 2 * kTotal / (stage >= 2 ? 8 : 1)) << stage;
     EXPECT_DOUBLE_EQ(memory.weights, 2 * kTotal / (stage >= 3 ? 8 : 1)) << stage;
@@ -50,7 +50,7 @@ TEST(Sharding, EachStageDividesOneMorePart) {
 }
 
 TEST(Sharding, TensorParallelismDividesMatricesAndActivations) {
-  const DeviceMemory memory = count_device_memory(tiny(), {.gpus = 2, .tensor = 2});
+  const DeviceMemory memory = count_device_memory(tiny_gated(), {.gpus = 2, .tensor = 2});
   EXPECT_DOUBLE_EQ(memory.weights, 2 * ((kMatrices + kEmbedding) / 2 + kNorms));
   EXPECT_DOUBLE_EQ(memory.activations, 2 * (4 * kLayer + 2 * 2 * 8));
   EXPECT_DOUBLE_EQ(memory.logits, 2 * 4 * 32);
@@ -62,32 +62,33 @@ TEST(Sharding, TheHeavierPipelineStageCounts) {
   const double half = kMatrices / 2 + 32;
   const double first = 16 * (half + kEmbedding) + 4 * (2 * 2 * kLayer + 16);
   const double last = 16 * (half + kEmbedding + 8) + 4 * (2 * kLayer + 16) + 4 * 4 * 32;
-  const DeviceMemory memory = count_device_memory(tiny(), {.gpus = 2, .pipeline = 2});
+  const DeviceMemory memory = count_device_memory(tiny_gated(), {.gpus = 2, .pipeline = 2});
   EXPECT_DOUBLE_EQ(memory.total(), std::max(first, last));
 }
 
 TEST(Sharding, RecomputationKeepsInputsAndOneLayer) {
-  const DeviceMemory memory = count_device_memory(tiny(), {.micro_batch = 3, .recompute = true});
+  const DeviceMemory memory =
+      count_device_memory(tiny_gated(), {.micro_batch = 3, .recompute = true});
   EXPECT_DOUBLE_EQ(memory.activations, 12 * (4 * 16 + kLayer + 2 * 2 * 8));
 }
 
 TEST(Sharding, FindsTheLeastChangeThatFits) {
   Hardware gpu = find_hardware("h200");
   gpu.memory_bytes = 16 * kTotal / 4 / kUsableMemory;
-  const auto found = find_fitting(tiny(), {.gpus = 4}, gpu);
+  const auto found = find_fitting(tiny_gated(), {.gpus = 4}, gpu);
   ASSERT_TRUE(found);
-  EXPECT_TRUE(fits_in_memory(count_device_memory(tiny(), *found), gpu));
+  EXPECT_TRUE(fits_in_memory(count_device_memory(tiny_gated(), *found), gpu));
   EXPECT_GT(found->zero, 0);
   gpu.memory_bytes = 1e12;
-  EXPECT_EQ(find_fitting(tiny(), {.gpus = 4}, gpu)->zero, 0);
+  EXPECT_EQ(find_fitting(tiny_gated(), {.gpus = 4}, gpu)->zero, 0);
   gpu.memory_bytes = 10;
-  EXPECT_FALSE(find_fitting(tiny(), {.gpus = 4}, gpu));
+  EXPECT_FALSE(find_fitting(tiny_gated(), {.gpus = 4}, gpu));
 }
 
 TEST(Sharding, RefusesWhatDoesNotDivide) {
-  EXPECT_THROW(count_device_memory(tiny(), {.gpus = 3, .tensor = 2}), ConfigError);
-  EXPECT_THROW(count_device_memory(tiny(), {.gpus = 3, .pipeline = 3}), ConfigError);
-  EXPECT_THROW(count_device_memory(tiny(), {.zero = 4}), ConfigError);
+  EXPECT_THROW(count_device_memory(tiny_gated(), {.gpus = 3, .tensor = 2}), ConfigError);
+  EXPECT_THROW(count_device_memory(tiny_gated(), {.gpus = 3, .pipeline = 3}), ConfigError);
+  EXPECT_THROW(count_device_memory(tiny_gated(), {.zero = 4}), ConfigError);
 }
 
 }  // namespace

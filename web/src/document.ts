@@ -27,7 +27,13 @@ export interface Run {
 
 export interface Curve {
   id: string;
-  points: [number, number][];
+  points: [number, number][]; // tokens, held-out loss
+  training: [number, number][];
+}
+
+export interface Advice {
+  text: string;
+  command: string;
 }
 
 export interface Transition {
@@ -52,11 +58,20 @@ export interface Law {
   reading: string;
 }
 
+/// A law of loss in width, depth, parameters and tokens: exponents and the floor.
+export interface JointLaw {
+  form: string;
+  mean_error: number | null;
+  holdout_error: number | null;
+  coefficients: { name: string; value: number; low: number | null; high: number | null }[];
+}
+
 export interface Study {
   title: string;
   created: string;
   question: string;
   answer: string[];
+  advice: Advice[];
   toml: string;
   facts: [string, [string, string][]][];
   versions: [string, string][];
@@ -64,7 +79,7 @@ export interface Study {
   curves: Curve[];
   transitions: Transition[];
   law: Law | null;
-  joint: [string, string][];
+  joint: JointLaw | null;
   verdict: string;
   cautions: string[]; // what the fit says the runs cannot tell
   has_fit: boolean;
@@ -154,15 +169,28 @@ function read_transition(value: unknown): Transition | null {
   };
 }
 
-function read_curve(value: unknown): Curve {
-  const curve = object<schema.Curve>(value);
+function read_points(value: unknown): [number, number][] {
   const points: [number, number][] = [];
-  for (const point of list(curve.points)) {
+  for (const point of list(value)) {
     const tokens = Array.isArray(point) ? positive(point[0]) : null;
     const loss = Array.isArray(point) ? positive(point[1]) : null;
     if (tokens !== null && loss !== null) points.push([tokens, loss]);
   }
-  return { id: text(curve.id), points };
+  return points;
+}
+
+function read_curve(value: unknown): Curve {
+  const curve = object<schema.Curve>(value);
+  return {
+    id: text(curve.id),
+    points: read_points(curve.points),
+    training: read_points(curve.training),
+  };
+}
+
+function read_advice(value: unknown): Advice {
+  const advice = object<schema.Advice>(value);
+  return { text: text(advice.text), command: text(advice.command) };
 }
 
 function read_law(value: unknown, name: string): Law | null {
@@ -179,6 +207,39 @@ function read_law(value: unknown, name: string): Law | null {
     correlation: number(law.correlation),
     points: Array.isArray(law.points) ? law.points.length : null,
     reading: text(law.reading),
+  };
+}
+
+const kTerms: Record<string, string> = {
+  w: 'exponent of width',
+  L: 'exponent of depth',
+  P: 'exponent of parameters',
+  T: 'exponent of tokens',
+};
+
+function read_joint(value: unknown): JointLaw | null {
+  const joint = object<schema.Joint>(value);
+  const form = text(joint.form);
+  if (form === '') return null;
+  const coefficients: JointLaw['coefficients'] = [];
+  for (const [term, entry] of Object.entries(object<Record<string, unknown>>(joint.coefficients))) {
+    const part = object<schema.Coefficient>(entry);
+    const exponent = number(part.exponent);
+    const log = number(part.log);
+    const read = exponent === null ? Math.exp : (x: number) => x;
+    const [low, high] = list(exponent === null ? part.log_interval : part.exponent_interval).map(
+      (end) => (number(end) === null ? null : read(number(end)!)),
+    );
+    const found = exponent ?? log;
+    if (found === null) continue;
+    const name = exponent === null ? 'floor of the loss' : (kTerms[term] ?? term);
+    coefficients.push({ name, value: read(found), low: low ?? null, high: high ?? null });
+  }
+  return {
+    form,
+    mean_error: number(joint.mean_error),
+    holdout_error: number(joint.holdout_error),
+    coefficients,
   };
 }
 
@@ -206,16 +267,19 @@ export function read_study(document: unknown): Study {
     created: text(root.created),
     question: text(root.question),
     answer: list(root.answer).map(text).filter(Boolean),
+    advice: list(root.advice)
+      .map(read_advice)
+      .filter((advice) => advice.text !== ''),
     toml: text(spec.toml),
     facts,
     versions: flatten(root.versions),
     runs: present(list(root.runs).map(read_run)),
     curves: list(root.curves)
       .map(read_curve)
-      .filter((curve) => curve.points.length > 0),
+      .filter((curve) => curve.points.length + curve.training.length > 0),
     transitions: present(list(fit.transitions).map(read_transition)),
     law: read_law(fit.law, 'this study'),
-    joint: flatten(fit.joint),
+    joint: read_joint(fit.joint),
     verdict: text(fit.verdict),
     cautions: list(fit.warnings).map(text).filter(Boolean),
     has_fit: root.fit !== null && root.fit !== undefined,

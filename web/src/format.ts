@@ -12,7 +12,7 @@ export function si(value: number | null): string {
 }
 
 export const whole = (value: number | null): string =>
-  value === null ? kMissing : format(',')(Math.round(value));
+  value === null ? kMissing : format(',d')(value);
 
 export const fixed = (value: number | null, digits: number): string =>
   value === null ? kMissing : value.toFixed(digits).replace('-', '−');

@@ -10,6 +10,8 @@ import { transition_widths } from './charts/transition_widths';
 import { read_study } from './document';
 import { h } from './dom';
 import { plural } from './format';
+import { news_address } from './live/news';
+import { live_study, type RawDocument } from './live/study_live';
 import { make_model, type Model } from './model';
 import { depth_styles } from './palette';
 import { header, top_bar } from './page/header';
@@ -58,7 +60,26 @@ function budget_note(model: Model): string {
   );
 }
 
-function build(model: Model): void {
+/// Parts of the page that are made again when the document changes.
+class Fresh {
+  private readonly fill_: (() => void)[] = [];
+
+  part(make: () => (Node | null)[]): HTMLElement {
+    const place = h('div', { class: 'fresh' });
+    const fill = () => place.replaceChildren(...make().filter((node) => node !== null));
+    this.fill_.push(fill);
+    fill();
+    return place;
+  }
+
+  update(): void {
+    for (const fill of this.fill_) fill();
+  }
+}
+
+/// Builds the page; `live` stands above the report. Returns what draws it again.
+function build(model: Model, live: HTMLElement | null): () => void {
+  const fresh = new Fresh();
   const store = new Store(model.depths);
   const plots = {
     size: loss_by_size(model, store),
@@ -92,11 +113,13 @@ function build(model: Model): void {
       h(
         'main',
         {},
-        header(model),
+        live,
+        fresh.part(() => [header(model)]),
         section(
           'loss',
           'When does depth pay?',
-          budget_note(model),
+          '',
+          fresh.part(() => [lead(budget_note(model))]),
           legend(),
           plots.size.figure,
           plots.excess.figure,
@@ -104,10 +127,10 @@ function build(model: Model): void {
         section(
           'law',
           'The law of width and depth',
-          fit_lead(model),
-          cautions(model),
+          '',
+          fresh.part(() => [lead(fit_lead(model)), cautions(model)]),
           plots.widths.figure,
-          transition_tables(model),
+          fresh.part(() => [transition_tables(model)]),
         ),
         section('map', 'Every shape at once', '', plots.map.figure),
         section(
@@ -119,19 +142,47 @@ function build(model: Model): void {
         ),
         section('training', 'Along training', '', legend(), plots.curves.figure),
         section('runs', 'The runs', '', table.element, print_host),
-        section('method', 'Method, and how to repeat it', '', ...method(model)),
+        section(
+          'method',
+          'Method, and how to repeat it',
+          '',
+          fresh.part(() => method(model)),
+        ),
       ),
       h(
         'footer',
         {},
-        'Written by Fathom. Everything on this page, data included, is in this one file.',
+        live
+          ? h('a', { href: '/' }, 'All that is served here')
+          : 'Written by Fathom. Everything on this page, data included, is in this one file.',
       ),
     );
+  return () => {
+    fresh.update();
+    for (const plot of all) plot.update();
+    table.update();
+  };
+}
+
+const lead = (text: string): HTMLElement | null =>
+  text ? h('p', { class: 'section-lead' }, text) : null;
+
+/// Reads the changed document into the model that all parts of the page look at.
+function read_again(raw: RawDocument, model: Model, draw: () => void): void {
+  const next = make_model(read_study(raw));
+  // Other depths have other colours and switches.
+  if (next.depths.join() !== model.depths.join()) return location.reload();
+  Object.assign(model, next);
+  draw();
 }
 
 const source = document.getElementById('fathom-document')!.textContent ?? '{}';
-const study = read_study(JSON.parse(source));
-document.title = study.title;
-build(make_model(study));
+const raw: RawDocument = JSON.parse(source);
+const model = make_model(read_study(raw));
+document.title = model.study.title;
+const address = news_address();
+let draw = () => {};
+const live = address ? live_study(address, raw, () => read_again(raw, model, draw)) : null;
+draw = build(model, live);
 // For measuring: the page answers from here on.
 requestAnimationFrame(() => setTimeout(() => performance.mark('fathom-ready')));

@@ -15,6 +15,8 @@ export interface Cell {
   value: number;
   low: number;
   high: number;
+  /// No other depth was trained at this size.
+  alone?: boolean;
 }
 
 export type Measure = 'loss' | 'bits_per_byte';
@@ -106,13 +108,14 @@ export function best_at(all: Map<number, Cell[]>, params: number): number | null
   return depths > 1 ? best : null;
 }
 
-/// The cells with loss replaced by its excess over the best depth of equal size, where one is.
-export function excess_cells(all: Map<number, Cell[]>): Map<number, Cell[]> {
+/// The cells with loss replaced by its excess over the best depth of equal size. A size that one
+/// depth alone was trained at has nothing to be compared with: left out, or kept at zero as `alone`.
+export function excess_cells(all: Map<number, Cell[]>, keep_alone = false): Map<number, Cell[]> {
   const result = new Map<number, Cell[]>();
   for (const [depth, cells] of all) {
-    const compared = cells.flatMap((cell) => {
+    const compared = cells.flatMap((cell): Cell[] => {
       const best = best_at(all, cell.params);
-      if (best === null) return [];
+      if (best === null) return keep_alone ? [{ ...cell, value: 0, low: 0, high: 0, alone: true }] : [];
       const over = (value: number) => value / best - 1;
       return [{ ...cell, value: over(cell.value), low: over(cell.low), high: over(cell.high) }];
     });

@@ -5,8 +5,10 @@ import { find_chromium, launch, Reports } from './browser.mjs';
 import { chart_tests } from './charts_test.mjs';
 import { lab_tests } from './lab_test.mjs';
 import { law_tests } from './law_test.mjs';
+import { map_tests } from './map_test.mjs';
 import { page_tests } from './page_test.mjs';
 import { schema_tests } from './schema_test.mjs';
+import { serve_tests } from './serve_test.mjs';
 import { table_tests } from './table_test.mjs';
 
 if (find_chromium() === null) {
@@ -35,3 +37,5 @@ law_tests(test, context);
 chart_tests(test, context);
 table_tests(test, context);
 lab_tests(test, context);
+map_tests(test, context);
+serve_tests(test, context);

@@ -88,7 +88,7 @@ const kRecordNames = {
   status: 'outcome',
 };
 
-function write_study(folder, { runs, curves }) {
+export function write_study(folder, { runs, curves }) {
   const points = new Map(curves.map((curve) => [curve.id, curve.points]));
   const write = (run_folder, run) => {
     const { tokens_per_second, ...fields } = { ...run, reason: run.reason ?? '', steps: 1000 };
@@ -109,8 +109,11 @@ function write_study(folder, { runs, curves }) {
   }
 }
 
+export const open = (browser, file, options = {}) =>
+  open_address(browser, pathToFileURL(file).href, options);
+
 /// Opens a page and gives it `errors` (console and uncaught) and `requests` (everything asked for).
-export async function open(browser, file, options = {}) {
+export async function open_address(browser, address, options = {}) {
   const page = await browser.newPage({
     viewport: { width: 1280, height: 900 },
     reducedMotion: 'reduce',
@@ -125,11 +128,22 @@ export async function open(browser, file, options = {}) {
   });
   page.on('pageerror', (error) => page.errors.push(String(error)));
   page.on('request', (request) => page.requests.push(request.url()));
-  page.address = pathToFileURL(file).href;
+  page.address = address;
   await page.goto(page.address);
   await page.waitForFunction(() => performance.getEntriesByName('fathom-ready').length > 0);
   return page;
 }
+
+/// The document that stands in a page's file.
+export function document_of(file) {
+  const text = readFileSync(file, 'utf8');
+  const begin = text.indexOf('>', text.indexOf('id="fathom-document"')) + 1;
+  return JSON.parse(text.slice(begin, text.indexOf('</script>', begin)));
+}
+
+/// Pixels by which the page is wider than its window.
+export const overflow = (page) =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 export const kCharts = [
   'loss-by-size',

@@ -4,22 +4,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv from 'ajv';
-import { open, show } from './browser.mjs';
+import { document_of, open, overflow, show } from './browser.mjs';
 
 const schema = JSON.parse(
   readFileSync(new URL('../schema/lab.schema.json', import.meta.url), 'utf8'),
 );
 const validate = new Ajv({ allErrors: true, strict: false }).compile(schema);
-
-/// The document that stands in a page's file.
-function document_of(file) {
-  const text = readFileSync(file, 'utf8');
-  const begin = text.indexOf('>', text.indexOf('id="fathom-document"')) + 1;
-  return JSON.parse(text.slice(begin, text.indexOf('</script>', begin)));
-}
-
-const overflow = (page) =>
-  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 const chart_of = (page) => page.locator('#rank-collapse-chart-1');
 

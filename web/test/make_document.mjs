@@ -121,7 +121,7 @@ export function make_document(options = {}) {
   }
   const transitions = depths.slice(1).map((deep, i) => make_transition(depths[i], deep, sizes));
   return {
-    schema: 'fathom.report/1',
+    schema: 'fathom.report.v1',
     title: options.title ?? 'Depth and width on the State of the Union',
     created: '2026-11-15T11:00:00Z',
     question:
@@ -237,7 +237,7 @@ export const kDocuments = {
     }));
     return { ...document, runs: [...half, ...document.runs] };
   },
-  bare: () => ({ schema: 'fathom.report/1' }),
+  bare: () => ({ schema: 'fathom.report.v1' }),
   hostile: () => {
     const document = make_document({ depths: [2, 6], sizes: 3, seeds: 1 });
     const evil =

@@ -1,9 +1,6 @@
 // The page as a whole: it opens without errors or requests, whatever the document holds.
 import assert from 'node:assert/strict';
-import { kCharts, open, show } from './browser.mjs';
-
-const overflow = (page) =>
-  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+import { kCharts, open, overflow, show } from './browser.mjs';
 
 async function check_clean(page) {
   for (const id of kCharts) await show(page, id);

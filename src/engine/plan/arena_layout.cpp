@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/plan/alignment.h"
+
 namespace fathom::engine {
 namespace {
 
@@ -38,10 +40,6 @@ struct Block {
                        [&](Program which) { return lives[which].overlaps(other.lives[which]); });
   }
 };
-
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-}
 
 class Layout {
  public:

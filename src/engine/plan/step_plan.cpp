@@ -3,17 +3,11 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "engine/plan/alignment.h"
 #include "engine/plan/differentiator.h"
 #include "engine/plan/fusion.h"
 
 namespace fathom::engine {
-namespace {
-
-std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
-}
-
-}  // namespace
 
 TensorId StepPlan::add(Tensor tensor) {
   if (tensor.rows < 1 || tensor.cols < 1) {

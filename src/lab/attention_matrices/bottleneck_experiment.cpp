@@ -14,9 +14,9 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kBottleneckVersion = 1;
 /// One multiply-add of the fit, measured.
-constexpr double kSecondsPerOperation = 6e-10;
+constexpr double kBottleneckSecondsPerOperation = 6e-10;
 
 std::vector<std::size_t> head_sizes(const Setup& setup) {
   const std::size_t n = setup.size("tokens");
@@ -31,7 +31,7 @@ std::vector<std::size_t> head_sizes(const Setup& setup) {
 
 /// The threshold without a mask, with one, and the same by singular values.
 Part threshold_part(std::size_t tokens, std::size_t seed) {
-  return {fmt::format("reachable v{} tokens={} seed={}", kMethodVersion, tokens, seed), 1,
+  return {fmt::format("reachable v{} tokens={} seed={}", kBottleneckVersion, tokens, seed), 1,
           [tokens, seed](const Ticker&) {
             const ReachableSize free = reachable_size(tokens, false, seed);
             const ReachableSize causal = reachable_size(tokens, true, seed);
@@ -43,8 +43,8 @@ Part threshold_part(std::size_t tokens, std::size_t seed) {
 
 Part fit_part(std::size_t tokens, bool causal, std::size_t size, std::size_t steps,
               std::size_t seed, double cost) {
-  return {fmt::format("head fit v{} tokens={} {} size={} steps={} seed={}", kMethodVersion, tokens,
-                      causal ? "causal" : "bidirectional", size, steps, seed),
+  return {fmt::format("head fit v{} tokens={} {} size={} steps={} seed={}", kBottleneckVersion,
+                      tokens, causal ? "causal" : "bidirectional", size, steps, seed),
           cost, [=](const Ticker& tick) {
             const AttentionFit fit =
                 fit_head(random_target(tokens, causal, seed), size, steps, seed, tick);
@@ -67,7 +67,7 @@ std::vector<Part> plan_bottleneck(const Setup& setup) {
       const double cost =
           static_cast<double>(setup.size("steps")) *
           (6.0 * static_cast<double>(n * n * size) + 100.0 * static_cast<double>(n * n)) *
-          kSecondsPerOperation;
+          kBottleneckSecondsPerOperation;
       seconds += cost * static_cast<double>(seeds);
       for (std::size_t seed = 1; seed <= seeds; ++seed) {
         parts.push_back(fit_part(n, causal, size, setup.size("steps"), seed, cost));

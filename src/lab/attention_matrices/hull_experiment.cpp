@@ -13,7 +13,7 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kHullVersion = 1;
 
 std::vector<double> parse_weights(const std::string& text) {
   std::vector<double> weights;
@@ -43,7 +43,7 @@ std::vector<Part> plan_hull(const Setup& setup) {
     const bool equal = std::all_of(weights.begin(), weights.end(),
                                    [&](double weight) { return weight == weights.front(); });
     if (!(equal && !setup.own)) measure_hull(weights);  // refuses what has no meaning
-    parts.push_back({fmt::format("hull v{} weights={}", kMethodVersion, text), 1,
+    parts.push_back({fmt::format("hull v{} weights={}", kHullVersion, text), 1,
                      [weights, equal](const Ticker&) {
                        if (equal) return Json{{"floor", softmax_floor(weights)}, {"inside", true}};
                        const HullResult found = measure_hull(weights);

@@ -13,10 +13,10 @@ namespace fathom::lab {
 namespace {
 
 /// Raised whenever a seed could come out otherwise.
-constexpr int kMethodVersion = 1;
+constexpr int kCollapseVersion = 1;
 constexpr std::size_t kSeedsPerPart = 8;
 /// One multiply-add of 106 bits, measured.
-constexpr double kSecondsPerOperation = 4e-8;
+constexpr double kCollapseSecondsPerOperation = 4e-8;
 
 std::vector<Option> stack_options(bool causal, bool skip) {
   std::vector<Option> options{
@@ -41,7 +41,7 @@ std::vector<Option> stack_options(bool causal, bool skip) {
   return options;
 }
 
-StackSpec spec_of(const Setup& setup) {
+StackSpec collapse_spec(const Setup& setup) {
   StackSpec spec;
   spec.tokens = setup.size("tokens");
   spec.width = setup.size("width");
@@ -61,7 +61,7 @@ StackSpec spec_of(const Setup& setup) {
 using SpecList = std::function<std::vector<StackSpec>(StackSpec primary)>;
 
 std::vector<StackSpec> specs_of(const Setup& setup, const SpecList& list) {
-  const StackSpec primary = spec_of(setup);
+  const StackSpec primary = collapse_spec(setup);
   return setup.own ? std::vector<StackSpec>{primary} : list(primary);
 }
 
@@ -79,14 +79,14 @@ std::vector<Part> plan_stacks(const Setup& setup, const std::vector<StackSpec>& 
                              16 * (8 * n * d + n * n)));
   }
   check_cost(setup, fmt::format("{} stacks ({})", seeds * specs.size(), specs.front().key()),
-             operations * kSecondsPerOperation, bytes);
+             operations * kCollapseSecondsPerOperation, bytes);
   std::vector<Part> parts;
   for (const StackSpec& spec : specs) {
     for (std::size_t first = 0; first < seeds; first += kSeedsPerPart) {
       const std::size_t end = std::min(first + kSeedsPerPart, seeds);
       Part part;
       part.key =
-          fmt::format("collapse v{} {} seeds={}-{}", kMethodVersion, spec.key(), first + 1, end);
+          fmt::format("collapse v{} {} seeds={}-{}", kCollapseVersion, spec.key(), first + 1, end);
       part.cost = stack_operations(spec) * static_cast<double>(end - first);
       part.compute = [spec, first, end](const Ticker& tick) {
         Json runs = Json::array();

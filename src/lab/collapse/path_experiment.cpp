@@ -10,11 +10,11 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kPathVersion = 1;
 /// One path of 16 tokens and width 32 in 106 bits, measured.
-constexpr double kSecondsPerOperation = 4e-8;
+constexpr double kPathSecondsPerOperation = 4e-8;
 
-StackSpec spec_of(const Setup& setup) {
+StackSpec path_spec(const Setup& setup) {
   StackSpec spec;
   spec.tokens = setup.size("tokens");
   spec.width = setup.size("width");
@@ -28,15 +28,15 @@ StackSpec spec_of(const Setup& setup) {
 }
 
 std::vector<Part> plan_paths(const Setup& setup) {
-  const StackSpec spec = spec_of(setup);
+  const StackSpec spec = path_spec(setup);
   const double paths =
       std::pow(static_cast<double>(spec.heads) + 1, static_cast<double>(spec.layers));
   const double seconds = paths * stack_operations(spec) / static_cast<double>(spec.layers) *
-                         static_cast<double>(setup.size("seeds")) * kSecondsPerOperation;
+                         static_cast<double>(setup.size("seeds")) * kPathSecondsPerOperation;
   check_cost(setup, fmt::format("{} paths per seed", format_significant(paths, 3)), seconds, 0);
   std::vector<Part> parts;
   for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
-    parts.push_back({fmt::format("paths v{} {} seed={}", kMethodVersion, spec.key(), seed), 1,
+    parts.push_back({fmt::format("paths v{} {} seed={}", kPathVersion, spec.key(), seed), 1,
                      [spec, seed](const Ticker&) {
                        const PathDecomposition found =
                            decompose_paths(spec, draw_stack(spec, seed));
@@ -52,7 +52,7 @@ std::vector<Part> plan_paths(const Setup& setup) {
 }
 
 Conclusion conclude_paths(const Setup& setup, const std::vector<Json>& results) {
-  const StackSpec spec = spec_of(setup);
+  const StackSpec spec = path_spec(setup);
   Conclusion conclusion;
   double error = 0;
   for (const Json& result : results) {

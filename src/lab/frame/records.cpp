@@ -75,6 +75,15 @@ void LabRecords::finish(const Json& document) {
                         document.dump(1) + "\n");
 }
 
+bool holds_results(const fs::path& directory) {
+  std::error_code error;
+  for (fs::directory_iterator entry(directory / kResultsFolder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".json") return true;
+  }
+  return false;
+}
+
 std::vector<Json> read_results(const fs::path& directory) {
   std::vector<fs::path> paths;
   std::error_code error;

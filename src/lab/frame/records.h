@@ -53,4 +53,7 @@ class LabRecords {
 /// after the claim's own; DataError when the directory holds none.
 std::vector<Json> read_results(const std::filesystem::path& directory);
 
+/// Whether a directory has results of a lab run.
+bool holds_results(const std::filesystem::path& directory);
+
 }  // namespace fathom::lab

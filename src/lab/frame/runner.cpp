@@ -7,16 +7,13 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/seconds_since.h"
 #include "lab/frame/result_json.h"
 
 namespace fathom::lab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Hands the parts to threads, the dearest first.
 class PartPool {

@@ -10,11 +10,11 @@
 namespace fathom::lab {
 namespace {
 
-using Kind = BooleanFormula::Kind;
+using FormulaKind = BooleanFormula::Kind;
 
 /// Largest depth of the vectors that a formula names.
 std::size_t depth_of(const BooleanFormula& formula, const std::vector<std::size_t>& depths) {
-  if (formula.kind == Kind::vector_i || formula.kind == Kind::vector_j) {
+  if (formula.kind == FormulaKind::vector_i || formula.kind == FormulaKind::vector_j) {
     return depths[formula.vector];
   }
   std::size_t depth = 0;
@@ -26,18 +26,18 @@ std::size_t depth_of(const BooleanFormula& formula, const std::vector<std::size_
 
 bool BooleanFormula::evaluate(const std::vector<bool>& at_i, const std::vector<bool>& at_j) const {
   switch (kind) {
-    case Kind::constant:
+    case FormulaKind::constant:
       return value;
-    case Kind::vector_i:
+    case FormulaKind::vector_i:
       return at_i[vector];
-    case Kind::vector_j:
+    case FormulaKind::vector_j:
       return at_j[vector];
-    case Kind::negation:
+    case FormulaKind::negation:
       return !parts.front().evaluate(at_i, at_j);
-    case Kind::conjunction:
+    case FormulaKind::conjunction:
       return std::all_of(parts.begin(), parts.end(),
                          [&](const auto& part) { return part.evaluate(at_i, at_j); });
-    case Kind::disjunction:
+    case FormulaKind::disjunction:
       return std::any_of(parts.begin(), parts.end(),
                          [&](const auto& part) { return part.evaluate(at_i, at_j); });
   }
@@ -46,21 +46,21 @@ bool BooleanFormula::evaluate(const std::vector<bool>& at_i, const std::vector<b
 
 std::string BooleanFormula::text(const std::vector<std::string>& names) const {
   switch (kind) {
-    case Kind::constant:
+    case FormulaKind::constant:
       return value ? "1" : "0";
-    case Kind::vector_i:
+    case FormulaKind::vector_i:
       return names[vector] + "(i)";
-    case Kind::vector_j:
+    case FormulaKind::vector_j:
       return names[vector] + "(j)";
-    case Kind::negation:
+    case FormulaKind::negation:
       return fmt::format("not {}", parts.front().text(names));
-    case Kind::conjunction:
-    case Kind::disjunction:
+    case FormulaKind::conjunction:
+    case FormulaKind::disjunction:
       break;
   }
   std::vector<std::string> texts;
   for (const BooleanFormula& part : parts) texts.push_back(part.text(names));
-  return fmt::format("({})", join(texts, kind == Kind::conjunction ? " and " : " or "));
+  return fmt::format("({})", join(texts, kind == FormulaKind::conjunction ? " and " : " or "));
 }
 
 BooleanFormula constant(bool value) {
@@ -71,27 +71,27 @@ BooleanFormula constant(bool value) {
 
 BooleanFormula at_i(std::size_t vector) {
   BooleanFormula formula;
-  formula.kind = Kind::vector_i;
+  formula.kind = FormulaKind::vector_i;
   formula.vector = vector;
   return formula;
 }
 
 BooleanFormula at_j(std::size_t vector) {
   BooleanFormula formula = at_i(vector);
-  formula.kind = Kind::vector_j;
+  formula.kind = FormulaKind::vector_j;
   return formula;
 }
 
 BooleanFormula negation(BooleanFormula part) {
   BooleanFormula formula;
-  formula.kind = Kind::negation;
+  formula.kind = FormulaKind::negation;
   formula.parts.push_back(std::move(part));
   return formula;
 }
 
 BooleanFormula conjunction(BooleanFormula first, BooleanFormula second) {
   BooleanFormula formula;
-  formula.kind = Kind::conjunction;
+  formula.kind = FormulaKind::conjunction;
   formula.parts.push_back(std::move(first));
   formula.parts.push_back(std::move(second));
   return formula;

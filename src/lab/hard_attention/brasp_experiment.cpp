@@ -11,7 +11,7 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kBraspVersion = 1;
 /// A word of ten letters through the interpreter and the network of STAIR_5, measured.
 constexpr double kSecondsPerWord = 1.5e-4;
 
@@ -71,7 +71,7 @@ std::vector<Part> plan_brasp(const Setup& setup) {
              words * most * most / 5 * kSecondsPerWord, 0);
   std::vector<Part> parts;
   for (std::size_t k = 1; k <= setup.size("stairs"); ++k) {
-    parts.push_back({fmt::format("brasp v{} k={} length={}", kMethodVersion, k, length),
+    parts.push_back({fmt::format("brasp v{} k={} length={}", kBraspVersion, k, length),
                      static_cast<double>(k),
                      [k, length](const Ticker& tick) { return check_stair(k, length, tick); }});
   }

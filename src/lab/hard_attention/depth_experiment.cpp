@@ -12,7 +12,7 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kDepthVersion = 1;
 constexpr std::size_t kStairs = 5;
 constexpr std::size_t kStairLength = 9;
 
@@ -102,7 +102,7 @@ std::vector<Part> plan_depths(const Setup& setup) {
                            question.length),
                cost.seconds, cost.bytes, false);
     parts.push_back(
-        {fmt::format("depth v{} {} length={} {}", kMethodVersion, fingerprint(question.dfa),
+        {fmt::format("depth v{} {} length={} {}", kDepthVersion, fingerprint(question.dfa),
                      question.length, to_string(question.logic)),
          cost.seconds, [question](const Ticker& tick) { return answer(question, tick); }});
   }

@@ -8,12 +8,12 @@
 namespace fathom::lab {
 namespace {
 
-using Kind = BooleanFormula::Kind;
+using FormulaKind = BooleanFormula::Kind;
 
 constexpr std::size_t kMaxTableInputs = 12;
 constexpr std::size_t kOne = 0;  // coordinate of the constant 1
 
-void collect(const BooleanFormula& formula, Kind kind, std::vector<std::size_t>& vectors) {
+void collect(const BooleanFormula& formula, FormulaKind kind, std::vector<std::size_t>& vectors) {
   if (formula.kind == kind &&
       std::find(vectors.begin(), vectors.end(), formula.vector) == vectors.end()) {
     vectors.push_back(formula.vector);
@@ -68,10 +68,10 @@ class Compiler {
     const BraspStatement& statement = program_.statements[s];
     HeadPlan head;
     head.statement = s;
-    collect(statement.score, Kind::vector_i, head.at_i);
-    collect(statement.score, Kind::vector_j, head.at_j);
+    collect(statement.score, FormulaKind::vector_i, head.at_i);
+    collect(statement.score, FormulaKind::vector_j, head.at_j);
     const std::vector<std::size_t> score_j = head.at_j;
-    collect(statement.value, Kind::vector_j, head.at_j);
+    collect(statement.value, FormulaKind::vector_j, head.at_j);
     check_size(head.at_i.size() + score_j.size());
     head.found = width_++;
     for (const std::size_t vector : head.at_j) head.copies[vector] = width_++;
@@ -111,7 +111,7 @@ class Compiler {
   void inputs_of_formula(const BooleanFormula& formula, std::size_t t,
                          std::vector<std::size_t>& inputs) const {
     std::vector<std::size_t> vectors;
-    collect(formula, Kind::vector_i, vectors);
+    collect(formula, FormulaKind::vector_i, vectors);
     for (const std::size_t vector : vectors) inputs_of(vector, t, inputs);
   }
 
@@ -155,7 +155,7 @@ class Compiler {
     for (const HeadPlan& head : heads_[t + 1]) {
       const BooleanFormula& score = program_.statements[head.statement].score;
       std::vector<std::size_t> score_j;
-      collect(score, Kind::vector_j, score_j);
+      collect(score, FormulaKind::vector_j, score_j);
       for (std::size_t r = 0; r < head.rows.size(); ++r) {
         const std::vector<bool> alpha = assignment(size_, head.at_i, head.rows[r]);
         emit(head.keys[r], score_j, [&score, alpha](const std::vector<bool>& values) {

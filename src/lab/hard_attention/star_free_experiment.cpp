@@ -11,13 +11,14 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kStarFreeVersion = 1;
 /// A language whose depth has not moved over this many lengths has settled.
 constexpr std::size_t kSettled = 3;
 
 /// Every language over {a, b} whose minimal automaton has exactly this many states, once.
 std::vector<Dfa> all_languages(std::size_t states) {
   std::vector<Dfa> languages;
+  if (states == 0) return languages;
   std::set<std::pair<std::vector<std::uint32_t>, std::vector<bool>>> seen;
   std::size_t tables = 1;
   for (std::size_t i = 0; i < 2 * states; ++i) tables *= states;
@@ -81,8 +82,8 @@ std::vector<Part> plan_star_free(const Setup& setup) {
   for (std::size_t states = 1; states <= setup.size("states"); ++states) {
     const std::size_t shares = states < 3 ? 1 : kShares;
     for (std::size_t share = 0; share < shares; ++share) {
-      parts.push_back({fmt::format("star-free v{} states={} length={} share={}/{}", kMethodVersion,
-                                   states, length, share, shares),
+      parts.push_back({fmt::format("star-free v{} states={} length={} share={}/{}",
+                                   kStarFreeVersion, states, length, share, shares),
                        states < 3 ? 0.02 : 1.0, [=](const Ticker& tick) {
                          return count_languages(states, length, share, shares, tick);
                        }});

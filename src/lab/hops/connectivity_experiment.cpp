@@ -8,7 +8,7 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kConnectivityVersion = 1;
 
 std::vector<std::size_t> vertex_counts(const Setup& setup) {
   const std::size_t one = setup.size("vertices");
@@ -41,7 +41,7 @@ std::vector<Part> plan_connectivity(const Setup& setup) {
       const double cost = static_cast<double>(vertices * vertices * layers * graphs) * 3e-9;
       seconds += cost;
       parts.push_back({fmt::format("connectivity v{} vertices={} layers={} graphs={}",
-                                   kMethodVersion, vertices, layers, graphs),
+                                   kConnectivityVersion, vertices, layers, graphs),
                        cost,
                        [=](const Ticker&) { return count_errors(vertices, layers, graphs); }});
     }

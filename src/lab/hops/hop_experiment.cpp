@@ -12,13 +12,13 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kHopVersion = 1;
 constexpr std::size_t kMaxHops = 16;
 constexpr std::size_t kSequencesPerPart = 5000;
 /// Softmax is hard to within n e^-32 at gaps of 1.
 constexpr double kBeta = 32;
 /// A multiply-add of the integer network, measured.
-constexpr double kSecondsPerOperation = 1e-9;
+constexpr double kHopSecondsPerOperation = 1e-9;
 
 struct HopSizes {
   std::size_t length, alphabet, sequences, engine_sequences, short_sequences;
@@ -89,8 +89,8 @@ double operations(const HopSizes& sizes, std::size_t layers) {
 }
 
 std::string key_of(const char* what, std::size_t hops, std::size_t layers, const HopSizes& sizes) {
-  return fmt::format("{} v{} k={} layers={} length={} alphabet={}", what, kMethodVersion, hops,
-                     layers, sizes.length, sizes.alphabet);
+  return fmt::format("{} v{} k={} layers={} length={} alphabet={}", what, kHopVersion, hops, layers,
+                     sizes.length, sizes.alphabet);
 }
 
 void add_parts(const Setup& setup, const HopSizes& sizes, std::size_t hops,
@@ -130,7 +130,7 @@ std::vector<Part> plan_hops(const Setup& setup) {
   }
   const auto n = static_cast<double>(sizes.length);
   check_cost(setup, fmt::format("{} sequences of {} characters", sizes.sequences, sizes.length),
-             total * kSecondsPerOperation, 32 * n * 400 + 8 * n * 100);
+             total * kHopSecondsPerOperation, 32 * n * 400 + 8 * n * 100);
   std::vector<Part> parts;
   for (const std::size_t hops : hops_of(setup)) add_parts(setup, sizes, hops, parts);
   return parts;

@@ -16,9 +16,9 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kPerturbationVersion = 1;
 /// Seconds for a multiply-add of a stack on one core, measured; plans and weights included.
-constexpr double kSecondsPerOperation = 1e-9;
+constexpr double kPerturbationSecondsPerOperation = 1e-9;
 constexpr double kEpsilon = 1e-3;
 
 std::vector<std::size_t> depths_of(const Setup& setup) {
@@ -143,7 +143,7 @@ std::vector<Part> plan_admin(const Setup& setup) {
       operations += cost;
       parts.push_back(
           {fmt::format("perturbation v{} layers={} width={} heads={} tokens={} seed={} {}",
-                       kMethodVersion, layers, shape.width, shape.heads, shape.tokens, seed,
+                       kPerturbationVersion, layers, shape.width, shape.heads, shape.tokens, seed,
                        setup.device.kind == engine::DeviceKind::cuda ? "cuda" : "cpu"),
            cost, [shape, seed, device = setup.device](const Ticker& tick) {
              return measure(shape, seed, device, tick);
@@ -153,7 +153,7 @@ std::vector<Part> plan_admin(const Setup& setup) {
   check_cost(setup,
              fmt::format("{} stacks of up to {} layers", kEnumCount<Scheme> * parts.size(),
                          depths_of(setup).back()),
-             operations * kSecondsPerOperation, bytes);
+             operations * kPerturbationSecondsPerOperation, bytes);
   return parts;
 }
 

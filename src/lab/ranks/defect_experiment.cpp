@@ -9,7 +9,7 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kDefectVersion = 1;
 
 /// Widths whose degree-7 block is also computed by elimination, with one B position.
 std::vector<std::size_t> ranked_widths(const Setup& setup) {
@@ -19,7 +19,7 @@ std::vector<std::size_t> ranked_widths(const Setup& setup) {
 std::vector<Part> plan_defect(const Setup& setup) {
   std::vector<Part> parts;
   for (std::size_t width = 4; width <= 6; ++width) {
-    parts.push_back({fmt::format("defect v{} d={}", kMethodVersion, width), width == 6 ? 8.0 : 1.0,
+    parts.push_back({fmt::format("defect v{} d={}", kDefectVersion, width), width == 6 ? 8.0 : 1.0,
                      [width](const Ticker& tick) {
                        const DefectCheck check = check_defect(width, 1, tick);
                        return Json{{"width", check.width},
@@ -34,7 +34,7 @@ std::vector<Part> plan_defect(const Setup& setup) {
   }
   for (const std::size_t width : ranked_widths(setup)) {
     parts.push_back(
-        {fmt::format("defect rank v{} d={}", kMethodVersion, width), width == 5 ? 20.0 : 0.2,
+        {fmt::format("defect rank v{} d={}", kDefectVersion, width), width == 5 ? 20.0 : 0.2,
          [width](const Ticker& tick) { return Json(degree_seven_rank(width, 1, tick)); }});
   }
   return parts;

@@ -8,7 +8,7 @@
 namespace fathom::lab {
 namespace {
 
-constexpr int kMethodVersion = 1;
+constexpr int kRankVersion = 1;
 
 exact::RankOptions options_of(const RankQuestion& question) {
   exact::RankOptions options;
@@ -70,7 +70,7 @@ std::vector<Part> rank_parts(const Setup& setup, const std::vector<RankQuestion>
       bytes = needed;
       largest = words_of(question.setting);
     }
-    std::string key = fmt::format("rank v{} {}", kMethodVersion, question.setting.key());
+    std::string key = fmt::format("rank v{} {}", kRankVersion, question.setting.key());
     if (question.direct) key += " direct";
     if (question.max_side != 0) key += fmt::format(" max={}", question.max_side);
     parts.push_back({key, 0.01 + cost, [question](const Ticker& tick) {

@@ -1,4 +1,4 @@
-// The map of loss over depth and width: one row a depth, one tile a trained width, coloured by the
+// The map of loss over depth and width: one row per depth, one tile per trained width, coloured by the
 // mean over seeds (viridis; dark is low). Lines: the width from which each depth pays.
 import type { Law } from '../document';
 import { s } from '../dom';
@@ -94,10 +94,12 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
       rows: cells.map((c) => [c.layers, c.width, c.params, c.runs.length, c.value]),
     },
     draw: (view) => {
-      for (const depth of rows) draw_row(view, all.get(depth)!, row(depth), share, format);
+      const labels = s('g', { class: 'tile-labels' });
+      for (const depth of rows) draw_row(view, labels, all.get(depth)!, row(depth), share, format);
       const { law, published } = model.study;
       if (published) draw_law(view, published, rows, '5 4');
       if (law) draw_law(view, law, rows, '');
+      view.inside.append(labels);
       draw_key(
         view,
         format(least),
@@ -109,9 +111,11 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
   return content;
 }
 
-/// Tiles reach halfway (in ln d) to their neighbours, at most a quarter octave.
+/// Tiles reach halfway (in ln d) to their neighbours, at most a quarter octave. Their labels lie over
+/// everything, with a halo of the tile's colour where a line would cross them.
 function draw_row(
   view: View,
+  labels: SVGGElement,
   all: Cell[],
   row: number,
   share: (value: number) => number,
@@ -142,14 +146,16 @@ function draw_row(
       }),
     );
     if (width < 36 || height < 18) return;
-    g.append(
+    labels.append(
       s(
         'text',
         {
           x: (left + width / 2).toFixed(1),
           y: (top + height / 2 + 4).toFixed(1),
           'text-anchor': 'middle',
-          style: `fill:${ink_on_ramp(share(cell.value))};font-size:11.5px`,
+          style:
+            `fill:${ink_on_ramp(share(cell.value))};font-size:11.5px;paint-order:stroke;` +
+            `stroke:${fill};stroke-width:6px;stroke-linejoin:round`,
         },
         format(cell.value),
       ),

@@ -12,6 +12,7 @@ import { band, dots, label, LabelRoom, polyline, spread, type EndLabel } from '.
 import { Plot, type Content, type View } from './plot';
 
 type Mode = 'loss' | 'bits_per_byte' | 'excess';
+const kMostShaded = 3;
 
 const kAxis: Record<Mode, { label: string; format: (value: number) => string }> = {
   loss: { label: 'held-out loss, nats per token', format: (v) => fixed(v, 2) },
@@ -56,14 +57,14 @@ export function excess_by_size(model: Model, store: Store): Plot {
     content: () => make_content(model, store, 'excess'),
     note:
       'Zero: no depth does better at this size. Other depths are interpolated in ln N between ' +
-      'their own sizes, never beyond them. The axis ends above nine tenths of the points; ' +
-      'press − to see all.',
+      'their own sizes, never beyond them; a hollow dot has a size that no other depth was trained ' +
+      'at. The axis ends above nine tenths of the points; press − to see all.',
   });
 }
 
 function make_content(model: Model, store: Store, mode: Mode): Content {
   const raw = cells_by_depth(model, mode === 'bits_per_byte' ? mode : 'loss');
-  const all = mode === 'excess' ? excess_cells(raw) : raw;
+  const all = mode === 'excess' ? excess_cells(raw, true) : raw;
   const every = [...all.values()].flat();
   const shown = model.depths.filter((depth) => all.has(depth) && store.shown(depth));
   const axis = kAxis[mode];
@@ -99,7 +100,9 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
     draw: (view) => {
       for (const depth of shown) draw_depth(view, model, depth, all.get(depth)!);
       const room = new LabelRoom();
-      for (const crossing of crossings) draw_crossing(view, all, crossing, room);
+      // Many shaded intervals lie over each other as fog; then their bars alone stay.
+      const shaded = crossings.length <= kMostShaded;
+      for (const crossing of crossings) draw_crossing(view, all, crossing, room, shaded);
       if (!view.narrow) draw_end_labels(view, model, shown, all);
     },
   };
@@ -123,9 +126,11 @@ function target(model: Model, cell: Cell, mode: Mode) {
   const show = (value: number) => (mode === 'excess' ? percent(value) : fixed(value, 4));
   const lines: [string, string][] = [
     ['parameters', whole(cell.params)],
-    [mode === 'bits_per_byte' ? 'bits per byte' : mode, show(cell.value)],
+    cell.alone
+      ? ['compared with', 'no other depth of this size']
+      : [mode === 'bits_per_byte' ? 'bits per byte' : mode, show(cell.value)],
   ];
-  if (cell.runs.length > 1) {
+  if (cell.runs.length > 1 && !cell.alone) {
     lines.push([`${cell.runs.length} seeds`, `${show(cell.low)} to ${show(cell.high)}`]);
   }
   lines.push(['tokens', si(cell.runs[0]!.tokens)]);
@@ -151,7 +156,10 @@ function draw_depth(view: View, model: Model, depth: number, cells: Cell[]): voi
       ),
     );
   }
-  g.append(polyline(points, colour, 2), dots(points, colour, cells.length > 60 ? 4 : 6.5));
+  const size = cells.length > 60 ? 4 : 6.5;
+  const of = (alone: boolean) => points.filter((_, i) => Boolean(cells[i]!.alone) === alone);
+  g.append(polyline(of(false), colour, 2), dots(points, colour, size));
+  if (cells.some((cell) => cell.alone)) g.append(dots(of(true), 'var(--paper)', size - 3));
   view.inside.append(g);
 }
 
@@ -160,6 +168,7 @@ function draw_crossing(
   all: Map<number, Cell[]>,
   crossing: Transition,
   room: LabelRoom,
+  shaded: boolean,
 ): void {
   const params = crossing.params!;
   const deep = value_at(all.get(crossing.deep) ?? [], params);
@@ -170,14 +179,18 @@ function draw_crossing(
   const g = s('g', { class: 'crossing' });
   if (crossing.low !== null && crossing.high !== null) {
     const [from, to] = [view.x(crossing.low), view.x(crossing.high)];
+    if (shaded) {
+      g.append(
+        s('rect', {
+          x: from,
+          width: Math.max(1, to - from),
+          y: view.area.top,
+          height: view.area.bottom - view.area.top,
+          style: 'fill:var(--ink);fill-opacity:0.045',
+        }),
+      );
+    }
     g.append(
-      s('rect', {
-        x: from,
-        width: Math.max(1, to - from),
-        y: view.area.top,
-        height: view.area.bottom - view.area.top,
-        style: 'fill:var(--ink);fill-opacity:0.045',
-      }),
       s('line', { x1: from, x2: to, y1: y, y2: y, style: 'stroke:var(--ink);stroke-width:1.5' }),
     );
   }
@@ -242,9 +255,7 @@ function csv(all: Map<number, Cell[]>, mode: Mode) {
         c.params,
         c.runs[0]!.tokens,
         c.runs.length,
-        c.value,
-        c.low,
-        c.high,
+        ...(c.alone ? [null, null, null] : [c.value, c.low, c.high]),
       ]),
   };
 }

@@ -1,41 +1,55 @@
-// Loss along training, one line a run, coloured by depth. With very many runs an even selection is
-// drawn, and the chart says how many of how many.
-import type { Curve, Run } from '../document';
+// Loss along training, one line a run, coloured by depth: the training loss, averaged, from the first
+// steps on, and the held-out losses as dots; where there is no training loss, a line through the
+// held-out ones. With very many runs an even selection is drawn, and the chart says how many.
+import type { Run } from '../document';
 import { s } from '../dom';
-import { fixed, layers, si, whole } from '../format';
+import { fixed, layers, plural, si, whole } from '../format';
 import type { Model } from '../model';
 import { depth_colour } from '../palette';
 import type { Store } from '../store';
 import { padded } from './axes';
-import { polyline } from './marks';
+import { dots, polyline } from './marks';
 import { Plot, type Content, type View } from './plot';
 import type { Target } from './tooltip';
 
 const kMostCurves = 240;
 const kMostPoints = 160;
 
+type Points = [number, number][];
+
 interface Line {
   run: Run;
-  points: [number, number][];
+  held_out: Points;
+  training: Points;
   colour: string;
 }
 
+/// The points that the line goes through.
+const course = (line: Line): Points => (line.training.length > 0 ? line.training : line.held_out);
+
 export function loss_curves(model: Model, store: Store): Plot {
-  const lines = select(model);
-  const all = model.study.curves.length;
-  const note =
-    lines.length < all
-      ? `${whole(lines.length)} of ${whole(all)} curves, evenly chosen over depth and size.`
-      : `${whole(all)} curves. Loss is what the run recorded along training.`;
   return new Plot({
     id: 'loss-curves',
     title: 'Loss along training',
     describe: 'Loss against tokens seen, one line for each run.',
     height: 400,
     label_room: 16,
-    content: () => make_content(lines, store),
-    note,
+    content: () => make_content(select(model), store),
+    note: () => note(model),
   });
+}
+
+function note(model: Model): string {
+  const all = model.study.curves.length;
+  const drawn = Math.min(all, kMostCurves);
+  const count =
+    drawn < all
+      ? `${whole(drawn)} of ${whole(all)} curves, evenly chosen over depth and size.`
+      : `${plural(all, 'curve')}.`;
+  const training = model.study.curves.some((curve) => curve.training.length > 0);
+  return training
+    ? `${count} Lines: training loss, averaged over steps; dots: held-out loss.`
+    : `${count} Loss is what the run recorded along training.`;
 }
 
 /// Every curve when there are few; else every k-th after sorting by depth and size.
@@ -46,7 +60,8 @@ function select(model: Model): Line[] {
     if (run)
       lines.push({
         run,
-        points: thin(curve),
+        held_out: thin(curve.points),
+        training: thin(curve.training),
         colour: depth_colour(model.depths.indexOf(run.layers)),
       });
   }
@@ -56,20 +71,19 @@ function select(model: Model): Line[] {
   return Array.from({ length: kMostCurves }, (_, i) => lines[Math.floor(i * step)]!);
 }
 
-function thin(curve: Curve): [number, number][] {
-  const count = curve.points.length;
-  if (count <= kMostPoints) return curve.points;
+function thin(points: Points): Points {
+  const count = points.length;
+  if (count <= kMostPoints) return points;
   return Array.from(
     { length: kMostPoints },
-    (_, i) => curve.points[Math.round((i * (count - 1)) / (kMostPoints - 1))]!,
+    (_, i) => points[Math.round((i * (count - 1)) / (kMostPoints - 1))]!,
   );
 }
 
 function make_content(lines: Line[], store: Store): Content {
   const shown = lines.filter((line) => store.shown(line.run.layers));
-  const losses = lines
-    .flatMap((line) => line.points.map((point) => point[1]))
-    .sort((a, b) => a - b);
+  const points = lines.flatMap((line) => [...line.training, ...line.held_out]);
+  const losses = points.map((point) => point[1]).sort((a, b) => a - b);
   // The first steps are far above the rest: the axis ends where 98 % of the points do.
   const top = losses[Math.floor(0.98 * (losses.length - 1))] ?? 1;
   const thickness = shown.length > 80 ? 1 : 1.6;
@@ -78,7 +92,7 @@ function make_content(lines: Line[], store: Store): Content {
       label: 'tokens seen',
       scale: 'log',
       domain: padded(
-        lines.flatMap((line) => line.points.map((point) => point[0])),
+        points.map((point) => point[0]),
         'log',
         0.02,
       ),
@@ -92,10 +106,11 @@ function make_content(lines: Line[], store: Store): Content {
     },
     targets: shown.flatMap(targets),
     table: {
-      header: ['id', 'layers', 'width', 'seed', 'tokens', 'loss'],
-      rows: lines.flatMap(({ run, points }) =>
-        points.map(([tokens, loss]) => [run.id, run.layers, run.width, run.seed, tokens, loss]),
-      ),
+      header: ['id', 'layers', 'width', 'seed', 'kind', 'tokens', 'loss'],
+      rows: lines.flatMap((line) => [
+        ...csv_rows(line.run, 'training', line.training),
+        ...csv_rows(line.run, 'held out', line.held_out),
+      ]),
     },
     draw: (view) => {
       for (const line of shown) {
@@ -104,6 +119,7 @@ function make_content(lines: Line[], store: Store): Content {
             'g',
             { class: 'series', 'data-depth': line.run.layers },
             draw_line(view, line, thickness, 'stroke-opacity:.75'),
+            line.training.length > 0 ? dots(pixels(view, line.held_out), line.colour, 4.5) : null,
           ),
         );
       }
@@ -113,23 +129,30 @@ function make_content(lines: Line[], store: Store): Content {
   return content;
 }
 
+const csv_rows = (run: Run, kind: string, points: Points) =>
+  points.map(([tokens, loss]) => [run.id, run.layers, run.width, run.seed, kind, tokens, loss]);
+
+const pixels = (view: View, points: Points): Points =>
+  points.map((p): [number, number] => [view.x(p[0]), view.y(p[1])]);
+
 function draw_line(view: View, line: Line, width: number, extra: string): SVGPathElement {
-  const points = line.points.map((p): [number, number] => [view.x(p[0]), view.y(p[1])]);
-  return polyline(points, line.colour, width, extra);
+  return polyline(pixels(view, course(line)), line.colour, width, extra);
 }
 
 function targets(line: Line): Target[] {
   const { run } = line;
-  return line.points.map(([tokens, loss]) => ({
-    x: tokens,
-    y: loss,
-    colour: line.colour,
-    title: `${layers(run.layers)} × ${run.width ?? '?'} wide, seed ${run.seed || '?'}`,
-    lines: [
-      ['tokens', si(tokens)],
-      ['loss', fixed(loss, 4)],
-      ['run', run.id.slice(0, 12)],
-    ],
-    highlight: (view: View) => draw_line(view, line, 3, ''),
-  }));
+  const of = (points: Points, kind: string) =>
+    points.map(([tokens, loss]) => ({
+      x: tokens,
+      y: loss,
+      colour: line.colour,
+      title: `${layers(run.layers)} × ${run.width ?? '?'} wide, seed ${run.seed || '?'}`,
+      lines: [
+        ['tokens', si(tokens)],
+        [kind, fixed(loss, 4)],
+        ['run', run.id.slice(0, 12)],
+      ] as [string, string][],
+      highlight: (view: View) => draw_line(view, line, 3, ''),
+    }));
+  return [...of(line.training, 'training loss'), ...of(line.held_out, 'held-out loss')];
 }

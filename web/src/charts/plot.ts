@@ -42,7 +42,8 @@ export interface PlotOptions {
   label_room: number;
   content: () => Content;
   controls?: HTMLElement[];
-  note?: string;
+  /// Of what is drawn now.
+  note?: string | (() => string);
 }
 
 const kPaperWidth = 680;
@@ -55,6 +56,7 @@ export class Plot {
   private readonly zoom_: Zoom;
   private readonly tooltip_: Tooltip;
   private readonly reset_: HTMLButtonElement;
+  private readonly note_ = h('figcaption', {});
   private width_ = 0;
   private content_: Content | null = null;
   private near_ = false;
@@ -81,14 +83,16 @@ export class Plot {
       { class: 'plot', id: options_.id, 'aria-labelledby': title_id },
       h('div', { class: 'plot-head' }, h('h3', { id: title_id }, options_.title), tools),
       this.stage_,
-      options_.note ? h('figcaption', {}, options_.note) : null,
+      options_.note ? this.note_ : null,
     );
+    this.write_note();
     this.watch();
   }
 
   /// The content changed: depths toggled, measure chosen.
   update(reset_zoom = false): void {
     this.content_ = null;
+    this.write_note();
     if (reset_zoom) this.zoom_.clear();
     this.stale_ = true;
     if (this.near_) this.render();
@@ -103,6 +107,11 @@ export class Plot {
   print(): void {
     this.render(kPaperWidth, Math.min(kPaperHeight, this.options_.height));
     this.stale_ = true;
+  }
+
+  private write_note(): void {
+    const { note } = this.options_;
+    this.note_.textContent = typeof note === 'function' ? note() : (note ?? '');
   }
 
   private watch(): void {

@@ -36,15 +36,20 @@ export class Tooltip {
     this.pixels_ = null;
     this.chosen_ = -1;
     this.hide();
-    svg.addEventListener('pointermove', (event) => {
+    const point_at = (event: PointerEvent) => {
       if (event.buttons !== 0 && event.pointerType === 'mouse') return;
       const box = svg.getBoundingClientRect();
       const scale = view.width / box.width;
       this.choose(
         this.nearest((event.clientX - box.left) * scale, (event.clientY - box.top) * scale),
       );
+    };
+    svg.addEventListener('pointermove', point_at);
+    // A finger that taps leaves at once; its card stays until the next tap.
+    svg.addEventListener('pointerdown', point_at);
+    svg.addEventListener('pointerleave', (event) => {
+      if (event.pointerType === 'mouse') this.hide();
     });
-    svg.addEventListener('pointerleave', () => this.hide());
     svg.addEventListener('blur', () => this.hide());
     svg.addEventListener('keydown', (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 }[event.key];

@@ -24,19 +24,20 @@ export interface Mark {
 const kOwn = 'var(--accent)';
 const kPublished = 'var(--ink-soft)';
 
+const laws_of = ({ study: { law, published } }: Model): Law[] =>
+  [law, published].filter((entry): entry is Law => entry !== null);
+
 export function transition_widths(model: Model): Plot {
-  const { law, published } = model.study;
-  const laws = [law, published].filter((entry): entry is Law => entry !== null);
   return new Plot({
     id: 'transition-widths',
     title: 'Width from which depth pays',
     describe: 'Transition widths against depth, with the fitted law and the published law.',
     height: 420,
     label_room: 108,
-    content: () => make_content(model, law, published),
-    note:
+    content: () => make_content(model, model.study.law, model.study.published),
+    note: () =>
       'Points: transitions of this study with 95 % intervals; arrows: one-sided bounds where the ' +
-      `transition lies outside the grid. Bands: one standard error of each law.${caveat(laws)}`,
+      `transition lies outside the grid. Bands: one standard error of each law.${caveat(laws_of(model))}`,
   });
 }
 
@@ -80,7 +81,7 @@ function make_content(model: Model, law: Law | null, published: Law | null): Con
   const points = marks(model.study.transitions, law);
   const deepest = Math.max(...model.depths, ...points.map((mark) => mark.depth), 2);
   const x_domain: [number, number] = [0, deepest * 1.06];
-  const laws = [law, published].filter((entry): entry is Law => entry !== null);
+  const laws = laws_of(model);
   const heights = points.flatMap((mark) => [
     mark.width,
     mark.low ?? mark.width,
@@ -180,8 +181,12 @@ function draw_mark(view: View, mark: Mark, room: LabelRoom): void {
   }
   const { shallow, deep } = mark.transition;
   const name = `${shallow} → ${deep}`;
-  if (room.take(x + 9, y + 4, name)) g.append(label(x + 9, y + 4, name, 'var(--ink)'));
   view.inside.append(g);
+  // On the left where the right edge would cut it.
+  const width = name.length * 7.2;
+  const right = x + 9 + width <= view.width;
+  if (!room.take(right ? x + 9 : x - 9 - width, y + 4, name)) return;
+  view.over.append(label(right ? x + 9 : x - 9, y + 4, name, 'var(--ink)', right ? 'start' : 'end'));
 }
 
 function target(mark: Mark): Target {

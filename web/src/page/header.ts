@@ -1,6 +1,7 @@
 // The top of the report: the question, the answer in three sentences, and the study in numbers.
 import { extent, sum } from 'd3-array';
 import { h } from '../dom';
+import { news_address } from '../live/news';
 import { duration, fixed, flops, plural, si, whole } from '../format';
 import type { Model } from '../model';
 import { theme_switch } from './theme';
@@ -9,7 +10,7 @@ export function top_bar(sections: [string, string][]): HTMLElement {
   return h(
     'nav',
     { class: 'bar', 'aria-label': 'Sections' },
-    h('a', { class: 'brand', href: '#top' }, 'Fathom'),
+    h('a', { class: 'brand', href: news_address() ? '/' : '#top' }, 'Fathom'),
     h(
       'div',
       { class: 'bar-links' },
@@ -37,8 +38,27 @@ export function header(model: Model): HTMLElement {
     h('h1', {}, study.title),
     study.question ? h('p', { class: 'question' }, study.question) : null,
     h('div', { class: 'answer' }, ...answer),
+    advice(model),
     facts(model),
     warnings(model),
+  );
+}
+
+/// What to do next, with the command that does it.
+function advice(model: Model): HTMLElement | null {
+  const { advice } = model.study;
+  if (advice.length === 0) return null;
+  return h(
+    'section',
+    { class: 'advice', 'aria-label': 'What to do' },
+    h('h2', {}, 'What to do'),
+    h(
+      'ol',
+      {},
+      ...advice.map((entry) =>
+        h('li', {}, entry.text, entry.command ? h('code', {}, entry.command) : null),
+      ),
+    ),
   );
 }
 
@@ -94,14 +114,16 @@ const range = (depths: number[]): string =>
   depths.length <= 6 ? depths.join(', ') : `${depths[0]} to ${depths[depths.length - 1]} layers`;
 
 function warnings(model: Model): HTMLElement | null {
-  if (model.bad.length === 0) return null;
+  // What has not been trained yet is no failure; the advice says how to go on.
+  const bad = model.bad.filter((run) => run.status !== 'pending' && run.status !== 'running');
+  if (bad.length === 0) return null;
   const counts = new Map<string, number>();
-  for (const run of model.bad) counts.set(run.status, (counts.get(run.status) ?? 0) + 1);
+  for (const run of bad) counts.set(run.status, (counts.get(run.status) ?? 0) + 1);
   const parts = [...counts].map(([status, count]) => `${whole(count)} ${status}`);
   return h(
     'p',
     { class: 'warning', role: 'note' },
-    `${plural(model.bad.length, 'run')} without a usable loss: ${parts.join(', ')}. `,
+    `${plural(bad.length, 'run')} without a usable loss: ${parts.join(', ')}. `,
     h('a', { href: '#runs' }, 'The table of runs'),
     ' has the reasons.',
   );

@@ -1,6 +1,9 @@
 // How it was done and with what, so that it can be repeated.
 import { h } from '../dom';
 import { button } from '../dom';
+import { whole } from '../format';
+import type { JointLaw } from '../document';
+import { simple_table } from './transition_tables';
 import type { Model } from '../model';
 
 const kMethod = [
@@ -22,11 +25,49 @@ export function method(model: Model): HTMLElement[] {
   const columns = h('div', { class: 'columns' });
   for (const [name, lines] of study.facts) columns.append(fact_list(name, lines));
   if (study.versions.length > 0) columns.append(fact_list('versions', study.versions));
-  if (study.joint.length > 0) columns.append(fact_list('joint law', study.joint));
+  if (study.joint) columns.append(joint_law(study.joint));
   if (columns.childElementCount > 0) blocks.push(columns);
   blocks.push(spec(study.toml));
   return blocks;
 }
+
+/// The joint law's terms, each with its coefficient and interval.
+function joint_law(joint: JointLaw): HTMLElement {
+  const rows = joint.coefficients.map(({ name, value, low, high }) =>
+    h(
+      'tr',
+      {},
+      h('th', { scope: 'row' }, name),
+      h('td', { class: 'number' }, number_text(value)),
+      h('td', { class: 'number' }, low === null || high === null ? '–' : interval(low, high)),
+    ),
+  );
+  const errors: string[] = [];
+  if (joint.mean_error !== null) errors.push(`mean error ${share(joint.mean_error)}`);
+  if (joint.holdout_error !== null) errors.push(`${share(joint.holdout_error)} on shapes left out`);
+  return h(
+    'section',
+    { class: 'fact-list' },
+    h('h3', {}, 'Joint law'),
+    h('p', { class: 'quiet' }, [joint.form, ...errors].filter(Boolean).join(', ')),
+    simple_table('Coefficients', ['', 'value', '95 % interval'], rows),
+  );
+}
+
+const number_text = (value: number): string => String(Number(value.toPrecision(4)));
+const interval = (low: number, high: number): string =>
+  `${number_text(low)} to ${number_text(high)}`;
+const share = (value: number): string => `${(100 * value).toFixed(2)} %`;
+
+/// Names of facts for people; others are shown as the document has them.
+const kFactNames: Record<string, string> = {
+  xxh128: 'hash (XXH128)',
+  hash: 'hash',
+  tokens_hash: 'hash of the tokens',
+  'tokens.train': 'tokens to train on',
+  'tokens.valid': 'tokens held out',
+  'tokens.test': 'tokens of the test',
+};
 
 function fact_list(name: string, lines: [string, string][]): HTMLElement {
   return h(
@@ -37,8 +78,8 @@ function fact_list(name: string, lines: [string, string][]): HTMLElement {
       'dl',
       {},
       ...lines.flatMap(([key, value]) => [
-        h('dt', {}, key.replaceAll('_', ' ')),
-        h('dd', {}, value),
+        h('dt', {}, kFactNames[key] ?? key.replaceAll(/[_.]/g, ' ')),
+        h('dd', {}, /^\d{5,}$/.test(value) ? whole(Number(value)) : value),
       ]),
     ),
   );

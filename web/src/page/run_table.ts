@@ -140,7 +140,16 @@ export class RunTable {
     return this.heads_;
   }
 
-  private refresh(): void {
+  /// The runs have changed: another order or other numbers, at the place the reader is.
+  update(): void {
+    const known = new Set([...this.status_.options].map((option) => option.value));
+    for (const status of new Set(this.model_.study.runs.map((run) => run.status))) {
+      if (!known.has(status)) this.status_.append(h('option', { value: status }, status));
+    }
+    this.refresh(true);
+  }
+
+  private refresh(keep_place = false): void {
     const matches = parse_filter(this.query_.value);
     const depth = this.depth_.value;
     const status = this.status_.value;
@@ -164,7 +173,7 @@ export class RunTable {
       this.heads_[i]!.setAttribute('aria-sort', way);
     });
     this.body_.style.height = `${Math.max(1, this.rows_.length) * kRow}px`;
-    this.scroller_.scrollTop = 0;
+    if (!keep_place) this.scroller_.scrollTop = 0;
     this.draw(true);
   }
 

@@ -1,0 +1,17 @@
+// The one way commands write a text that -o may send elsewhere.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/command_line.h"
+
+namespace fathom {
+
+inline constexpr const char* kStandardOutput = "-";
+
+/// Writes `text` to `output`: standard output when empty or "-", else the file, pipe or device.
+/// Returns whether it went elsewhere, so that the command may say where.
+bool write_text_output(Session& session, const std::string& output, std::string_view text);
+
+}  // namespace fathom

@@ -1,0 +1,25 @@
+// What the folders given to 'fathom serve' hold: studies and lab directories, each with a name that
+// its address is made of.
+//
+// Requests name a place and are answered from this list. No part of a request ever becomes a path,
+// so none can reach another file.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace fathom::serve {
+
+struct Place {
+  enum class Kind { study, lab };
+  Kind kind = Kind::study;
+  std::string name;  // unique among the places of its kind
+  std::filesystem::path path;
+};
+
+/// Each root may be a study, a lab directory or a folder of such; in the order of the roots, then
+/// of the names. Roots that have vanished are passed over.
+std::vector<Place> find_places(const std::vector<std::filesystem::path>& roots);
+
+}  // namespace fathom::serve

@@ -1,0 +1,23 @@
+#include "study/repetition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/counts.h"
+#include "core/units.h"
+
+namespace fathom::study {
+
+std::string repetition_note(std::int64_t tokens, std::int64_t text_tokens) {
+  const double passes = as_double(tokens) / as_double(std::max<std::int64_t>(text_tokens, 1));
+  if (passes <= kHarmlessPasses) return "";
+  return fmt::format(
+      "{} tokens of training read the text of {} tokens {:.0f} times over. Past about {:.0f} times "
+      "a repeated text teaches less than new text (arXiv 2305.16264): use a larger text, or fewer "
+      "tokens.",
+      format_count(as_double(tokens)), format_count(as_double(text_tokens)), passes,
+      kHarmlessPasses);
+}
+
+}  // namespace fathom::study
