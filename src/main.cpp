@@ -4,10 +4,12 @@
 #include <iostream>
 
 #include "cli/command_line.h"
+#include "cli/process.h"
 #include "engine/cpu/thread_waiting.h"
 #include "terminal/terminal.h"
 
 int main(int argc, char** argv) {
+  fathom::prepare_process();
   fathom::engine::cpu::restart_with_short_waits(argv);
   std::ios::sync_with_stdio(false);
   const std::vector<std::string> arguments(argv + 1, argv + argc);

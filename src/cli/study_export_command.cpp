@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "cli/damage.h"
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
 #include "core/error.h"
@@ -38,6 +39,8 @@ void export_study(Session& session, const Options& options) {
     return write_text(session, options, json_text(document, -1) + "\n");
   }
   const auto rows = study::collect_rows(folder.path());
+  tell_damage(session, options.format == "tensorboard" ? study::damage_of(folder, rows)
+                                                       : study::damaged_records(rows));
   if (options.format == "csv") return write_text(session, options, study::export_csv(rows));
   if (options.format == "json") {
     return write_text(session, options, json_text(study::export_json(rows)) + "\n");

@@ -5,12 +5,13 @@
 #include <filesystem>
 
 #include "cli/command_line.h"
+#include "cli/damage.h"
 #include "cli/json_output.h"
 #include "cli/open_page.h"
 #include "core/files.h"
 #include "report/render_report.h"
 #include "report/report_document.h"
-#include "study/study_folder.h"
+#include "study/study_rows.h"
 
 namespace fathom {
 namespace {
@@ -30,18 +31,19 @@ struct Source {
 };
 
 /// The document named, or the one made from the study's runs and kept beside them.
-Source read_source(const std::string& source) {
+Source read_source(Session& session, const std::string& source) {
   if (!fs::is_directory(source)) return {report::read_report_document(source), source};
   const study::StudyFolder folder(source);
   const fs::path file = folder.report_document();
   if (!folder.holds_study() && fs::exists(file)) return {report::read_report_document(file), file};
+  tell_damage(session, study::damage_of(folder, study::collect_rows(folder.path())));
   Json document = report::make_report_document(folder.path());
   write_file_atomically(file, json_text(document, -1));
   return {std::move(document), file};
 }
 
 void run_report(Session& session, const Options& options) {
-  const Source source = read_source(options.source);
+  const Source source = read_source(session, options.source);
   const fs::path page = options.output.empty() ? fs::path(source.file).replace_extension(".html")
                                                : fs::path(options.output);
   report::write_report(page, source.document);

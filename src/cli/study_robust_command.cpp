@@ -31,7 +31,7 @@ struct Options {
 };
 
 void train(Session& session, const study::RobustPlan& plan, const Options& options) {
-  const study::FileLock lock = study::lock_study(options.directory, "study robust");
+  const FileLock lock = study::lock_study(options.directory, "study robust");
   const StopSignals signals;
   StudyProgress progress(session);
   study::ExecutorEvents events = progress.events();

@@ -114,7 +114,7 @@ void run_study(Session& session, const RunOptions& options) {
   // A wrong spec must not leave a directory behind.
   if (options.places.size() == 1 && options.source.preset.empty()) study::open_study(directory);
   given_spec(options);
-  const study::FileLock lock = study::lock_study(directory, "study run");
+  const FileLock lock = study::lock_study(directory, "study run");
   const StopSignals signals;
   study::Study study = begin(session, options, directory);
   const study::RoundsResult result = run_all(session, study, options);

@@ -130,6 +130,7 @@ void run_train(const Options& options, Session& session) {
     line.note(fmt::format("step {}  held-out loss {:.4f}  {:.4f} bits per byte", step,
                           evaluation.loss, evaluation.bits_per_byte));
   };
+  run.on_note = [&](const std::string& text) { line.note("note: " + text); };
   run.stop = [] { return StopSignals::came(); };
   const StopSignals signals;
   const train::RunRecord record = train::run_training(spec, tokens, run);
