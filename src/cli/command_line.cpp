@@ -3,14 +3,27 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <filesystem>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/parse.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "terminal/descriptor_buffer.h"
 
 namespace fathom {
 namespace {
+
+/// Paths and texts of files may hold anything; a terminal must not obey them, nor be flooded.
+std::string complaint(const std::string& message) {
+  constexpr std::size_t kLongestLine = 2000;
+  std::vector<std::string> lines = split(message, '\n');
+  for (std::string& line : lines) line = printable(line, kLongestLine);
+  return join(lines, "\n");
+}
 
 /// --help and --version are parsed like flags; their values are never read.
 bool& ignored() {
@@ -65,6 +78,7 @@ void add_all_commands(CommandTree& tree) {
   add_generate_command(tree);
   add_export_command(tree);
   add_import_command(tree);
+  add_verify_command(tree);
   add_completion_command(tree);
   add_man_command(tree);
   add_help_command(tree);
@@ -72,7 +86,7 @@ void add_all_commands(CommandTree& tree) {
 
 int run_command_line(const std::vector<std::string>& arguments, Session& session) {
   const auto complain = [&](const std::string& message, int code) {
-    session.err << "fathom: " << message << "\n";
+    session.err << "fathom: " << complaint(message) << "\n";
     return code;
   };
   try {
@@ -93,6 +107,18 @@ int run_command_line(const std::vector<std::string>& arguments, Session& session
     return 0;
   } catch (const Error& error) {
     return complain(error.what(), error.exit_code());
+  } catch (const std::filesystem::filesystem_error& error) {
+    const std::string path = error.path1().string();
+    return complain(fmt::format("{}: {}", path, error.code().message()), DataError("").exit_code());
+  } catch (const nlohmann::json::exception& error) {
+    return complain(fmt::format("a file holds what was not expected: {}", error.what()),
+                    DataError("").exit_code());
+  } catch (const std::bad_alloc&) {
+    return complain("this machine, or a limit set for it (ulimit -v), has too little memory",
+                    DeviceError("").exit_code());
+  } catch (const std::system_error& error) {  // no thread, no descriptor
+    return complain(fmt::format("this machine refuses: {}", error.what()),
+                    DeviceError("").exit_code());
   } catch (const std::exception& error) {
     return complain(fmt::format("internal error: {}", error.what()), 70);
   }

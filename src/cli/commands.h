@@ -26,6 +26,7 @@ void add_eval_command(CommandTree& tree);
 void add_generate_command(CommandTree& tree);
 void add_export_command(CommandTree& tree);
 void add_import_command(CommandTree& tree);
+void add_verify_command(CommandTree& tree);
 void add_completion_command(CommandTree& tree);
 void add_man_command(CommandTree& tree);
 /// Comes last: it knows the commands before it.

@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "cli/damage.h"
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
 #include "cli/text_output.h"
@@ -24,23 +25,25 @@ struct StudyExportOptions {
 };
 
 /// The runs in a format that is one text.
-std::string text_of(const study::StudyFolder& folder, const std::string& format) {
+std::string text_of(Session& session, const study::StudyFolder& folder, const std::string& format) {
   if (format == "report") {
     return json_text(report::make_report_document(folder.path()), -1) + "\n";
   }
   const auto rows = study::collect_rows(folder.path());
+  tell_damage(session, study::damaged_records(rows));
   return format == "csv" ? study::export_csv(rows) : json_text(study::export_json(rows)) + "\n";
 }
 
 void export_study(Session& session, const StudyExportOptions& options) {
   const study::StudyFolder folder(options.directory);
   if (options.format != "tensorboard") {
-    write_text_output(session, options.output, text_of(folder, options.format));
+    write_text_output(session, options.output, text_of(session, folder, options.format));
     return;
   }
   const fs::path output = options.output.empty() ? folder.tensorboard() : fs::path(options.output);
-  const std::size_t count =
-      study::export_tensorboard(folder, study::collect_rows(folder.path()), output);
+  const auto rows = study::collect_rows(folder.path());
+  tell_damage(session, study::damage_of(folder, rows));
+  const std::size_t count = study::export_tensorboard(folder, rows, output);
   session.out << fmt::format("{} runs; look at them with: tensorboard --logdir {}\n", count,
                              output.string());
 }

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "cli/command_line.h"
+#include "cli/damage.h"
 #include "cli/json_output.h"
 #include "cli/text_output.h"
 #include "core/error.h"
@@ -265,8 +266,9 @@ void tell_law(Session& session, const std::string& file, const std::string& sour
 StudyFit fit_folder(const StudyFitOptions& options, Session& session) {
   const study::StudyFolder folder(options.path);
   const PointSelection selection = selection_of(options);
-  const auto fit =
-      study::fit_runs(study::collect_rows(folder.path()), selection, fit_options_of(options));
+  const std::vector<study::RunRow> rows = study::collect_rows(folder.path());
+  tell_damage(session, study::damaged_records(rows));
+  const auto fit = study::fit_runs(rows, selection, fit_options_of(options));
   const bool saved = selection.takes_all() && study::save_law(folder, fit);
   if (saved && options.save.empty()) tell_law(session, folder.law().string(), options.path);
   if (!fit) {

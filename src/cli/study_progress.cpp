@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/counts.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "terminal/progress.h"
 
@@ -87,7 +88,7 @@ void StudyProgress::ended(const study::PlannedRun& run, const study::RunState& s
                     record.final_loss, record.final_bits_per_byte, format_seconds(record.seconds),
                     format_count(std::max(1.0, record.tokens_per_second())));
   } else {
-    text += to_string(state.status) + ": " + state.reason;
+    text += to_string(state.status) + ": " + printable(state.reason, 500);
   }
   panel_.note(text);
 }

@@ -5,13 +5,14 @@
 #include <filesystem>
 
 #include "cli/command_line.h"
+#include "cli/damage.h"
 #include "cli/json_output.h"
 #include "cli/open_page.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "report/render_report.h"
 #include "report/report_document.h"
-#include "study/study_folder.h"
+#include "study/study_rows.h"
 
 namespace fathom {
 namespace {
@@ -41,7 +42,7 @@ Source read_table(const StudyReportOptions& options) {
 
 /// The document named or made from a table, or the one made from the study's runs and kept beside
 /// them.
-Source read_source(const StudyReportOptions& options) {
+Source read_source(Session& session, const StudyReportOptions& options) {
   const std::string& source = options.source;
   if (fs::path(source).extension() == ".csv") return read_table(options);
   if (!options.columns.empty()) throw ConfigError("--column goes with a table, RUNS.csv");
@@ -49,13 +50,14 @@ Source read_source(const StudyReportOptions& options) {
   const study::StudyFolder folder(source);
   const fs::path file = folder.report_document();
   if (!folder.holds_study() && fs::exists(file)) return {report::read_report_document(file), file};
+  tell_damage(session, study::damage_of(folder, study::collect_rows(folder.path())));
   Json document = report::make_report_document(folder.path());
   write_file_atomically(file, json_text(document, -1));
   return {std::move(document), file};
 }
 
 void run_report(Session& session, const StudyReportOptions& options) {
-  const Source source = read_source(options);
+  const Source source = read_source(session, options);
   const fs::path page = options.output.empty() ? fs::path(source.file).replace_extension(".html")
                                                : fs::path(options.output);
   write_page(session, "study_report", {page, options.open, options.json},

@@ -31,7 +31,7 @@ struct StudyRobustOptions {
 };
 
 void train(Session& session, const study::RobustPlan& plan, const StudyRobustOptions& options) {
-  const study::FileLock lock = study::lock_study(options.directory, "study robust");
+  const FileLock lock = study::lock_study(options.directory, "study robust");
   const StopSignals signals;
   StudyProgress progress(session);
   study::ExecutorEvents events = progress.events();

@@ -112,7 +112,7 @@ void run_study(Session& session, const StudyRunOptions& options) {
   if (options.places.size() == 1 && options.source.preset.empty()) study::open_study(directory);
   given_spec(options);
   const UnbegunStudy unbegun(directory);
-  const study::FileLock lock = study::lock_study(directory, "study run");
+  const FileLock lock = study::lock_study(directory, "study run");
   const StopSignals signals;
   study::Study study = begin(session, options, directory);
   const std::string repeated =

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "cli/damage.h"
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
 #include "core/counts.h"
@@ -58,7 +59,7 @@ std::string rows_table(const Session& session, const std::vector<RunRow>& rows) 
                    loss_text(row.final_loss), loss_text(row.final_bits_per_byte),
                    row.seconds > 0 ? format_seconds(row.seconds) : "-",
                    to_string(row.status) + (row.in_spec ? "" : ", not in the spec") +
-                       (row.reason.empty() ? "" : ": " + row.reason)});
+                       (row.reason.empty() ? "" : ": " + printable(row.reason, 500))});
   }
   return table.render(session.terminal);
 }
@@ -68,7 +69,7 @@ void show_status(Session& session, const StudyShowOptions& options) {
   const std::vector<RunRow> rows = collect_rows(study);
   std::map<std::string, std::size_t> counts;
   for (const RunRow& row : rows) counts[row.in_spec ? to_string(row.status) : "not in the spec"]++;
-  const auto holder = study::FileLock::holder(study.folder.lock());
+  const auto holder = FileLock::holder(study.folder.lock());
   std::optional<study::DesignProgress> design;
   if (study.spec.design) {
     design = study::look_at_design(study, rows);
@@ -129,7 +130,9 @@ std::string columns_table(const Session& session, const std::vector<RunRow>& row
 }
 
 void list_runs(Session& session, const StudyShowOptions& options) {
-  const study::StudyIndex index(study::collect_rows(fs::path(options.directory)));
+  const std::vector<RunRow> runs = study::collect_rows(fs::path(options.directory));
+  tell_damage(session, study::damaged_records(runs));
+  const study::StudyIndex index(runs);
   const auto rows = index.query(options.where, options.order);
   if (options.json) {
     print_json(session, study::export_json(rows));
@@ -145,6 +148,7 @@ void show_run(Session& session, const StudyShowOptions& options) {
   const study::StudyRunFolder folder = study::StudyFolder(options.directory).run(row.id);
   const std::string spec = fs::exists(folder.spec()) ? read_text_file(folder.spec()) : "";
   const train::RunTail tail = train::read_run_tail(folder.metrics());
+  tell_damage(session, study::damage_of(study::StudyFolder(options.directory), {row}));
   if (options.json) {
     Json document = json_document("study_show");
     document["run"] = row_json(row);

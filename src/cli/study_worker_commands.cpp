@@ -12,6 +12,7 @@
 #include "study/local_executor.h"
 #include "study/slurm_task.h"
 #include "study/worker.h"
+#include "study/worker_process.h"
 
 namespace fathom {
 namespace {
@@ -21,7 +22,7 @@ struct WorkerArguments {
   std::int64_t stem = 0;
 };
 
-void run_one(const WorkerArguments& arguments) {
+void run_one(Session& session, const WorkerArguments& arguments) {
   const StopSignals signals;
   study::WorkerOptions options;
   options.directory = arguments.directory;
@@ -29,6 +30,9 @@ void run_one(const WorkerArguments& arguments) {
   options.stem_step = arguments.stem;
   options.stem_from = arguments.from;
   options.stop = [] { return StopSignals::came(); };
+  options.note = [&](const std::string& text) {
+    session.err << study::kWorkerNote << text << "\n" << std::flush;
+  };
   study::run_worker(options);
 }
 
@@ -68,7 +72,7 @@ void find(const FindingsArguments& arguments) {
 void add_study_worker(CommandTree& tree, Command& parent) {
   auto arguments = std::make_shared<WorkerArguments>();
   Command& command = tree.add(parent, "worker", {"One run of a study (used by study run)", "", {}},
-                              [arguments](Session&) { run_one(*arguments); });
+                              [arguments](Session& session) { run_one(session, *arguments); });
   command.hide();
   command.add_option("DIR", arguments->directory, "The study's directory")->required();
   command.add_option("ID", arguments->id, "The run")->required();

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "core/checksum.h"
 #include "core/error.h"
 
 namespace fathom {
@@ -64,9 +65,12 @@ std::string csv_line(const std::vector<std::string>& cells) {
 
 CsvTable::CsvTable(std::string_view text, std::string origin) : origin_(std::move(origin)) {
   std::size_t line = 1;
+  const std::string_view whole = text;
   const std::vector<std::string> header = read_record(text, line, origin_);
   for (std::size_t i = 0; i < header.size(); ++i) columns_[header[i]] = i;
   names_ = header;
+  require_checksum(whole, header.back(), origin_,
+                   "or take the checksum out of its header if it was edited by hand");
   while (!text.empty()) {
     const std::size_t row_line = line;
     std::vector<std::string> cells = read_record(text, line, origin_);

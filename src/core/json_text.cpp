@@ -2,14 +2,21 @@
 
 #include <fmt/format.h>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_file.h"
 
 namespace fathom {
 
 nlohmann::json parse_json(std::string_view text, const std::string& origin) {
   try {
-    return nlohmann::json::parse(text);
+    nlohmann::json document = nlohmann::json::parse(text);
+    if (document.is_object() && document.contains(kChecksum) && document[kChecksum].is_string()) {
+      require_checksum(text, document[kChecksum].get_ref<const std::string&>(), origin,
+                       "or take its key \"checksum\" out if it was edited by hand");
+    }
+    return document;
   } catch (const nlohmann::json::parse_error& error) {
     std::size_t line = 1;
     std::size_t column = 1;
@@ -19,6 +26,8 @@ nlohmann::json parse_json(std::string_view text, const std::string& origin) {
       column = line_break ? 1 : column + 1;
     }
     throw DataError(fmt::format("{}:{}:{}: not valid JSON", origin, line, column));
+  } catch (const nlohmann::json::exception& error) {
+    throw_json_error(origin, error);  // a number beyond the doubles
   }
 }
 

@@ -1,8 +1,9 @@
 // A whole file as read-only memory, paged in by the kernel on first touch.
 //
-// The mapping lives as long as the object. A file that another program shortens while it is mapped
-// ends this program with SIGBUS, so writers must replace files (core/atomic_file.h), never
-// rewrite them in place.
+// The mapping lives as long as the object. Reading behind the end of a file that another program
+// has shortened meanwhile ends a process with SIGBUS: who reads again and again asks
+// require_whole() before. Writers replace files (core/atomic_file.h) and never rewrite them in
+// place.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +20,13 @@ class MappedFile {
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
 
+  /// DataError when the file is shorter now than it was when it was mapped.
+  void require_whole() const;
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
  private:
+  std::filesystem::path path_;
+  int file_ = -1;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
 };

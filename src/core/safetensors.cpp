@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/text.h"
@@ -20,6 +21,9 @@ static_assert(std::endian::native == std::endian::little, "safetensors are littl
 /// Room for some 100,000 tensors; a larger header would only serve to exhaust memory.
 constexpr std::uint64_t kHeaderLimitBytes = 16u << 20;
 constexpr std::size_t kAlignment = 64;
+/// Metadata: the digits of every tensor in the order of the data.
+constexpr const char* kTensorChecksums = "tensor_checksums";
+constexpr std::string_view kOpenDigits = kOpenChecksum.substr(kOpenChecksum.find(':') + 1);
 
 struct TypeEntry {
   TensorType type;
@@ -78,6 +82,7 @@ class HeaderReader {
   TensorView tensor(const std::string& name, const nlohmann::json& entry) const {
     TensorView view;
     view.name = name;
+    view.origin = origin_;
     if (!entry.is_object()) fail_at(name, "the entry is not an object");
     for (const auto& [key, value] : entry.items()) {
       if (key != "dtype" && key != "shape" && key != "data_offsets") {
@@ -136,6 +141,21 @@ class HeaderReader {
     if (end != data_.size()) {
       fail(fmt::format("{} bytes at the end belong to no tensor", data_.size() - end));
     }
+  }
+
+  /// Checks the header and gives every tensor its own checksum, where the file has them.
+  void check(std::string_view text, const TensorMetadata& metadata,
+             std::vector<TensorView>& tensors) const {
+    if (const auto found = metadata.find(kChecksum); found != metadata.end()) {
+      require_checksum(text, found->second, origin_, "or make it again");
+    }
+    const auto found = metadata.find(kTensorChecksums);
+    if (found == metadata.end()) return;
+    const std::vector<std::string> digits = split(found->second, ' ');
+    if (digits.size() != tensors.size() && !tensors.empty()) {
+      fail(fmt::format("{} tensors, {} checksums", tensors.size(), digits.size()));
+    }
+    for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].checksum = digits[i];
   }
 
   [[noreturn]] void fail(const std::string& what) const {
@@ -210,6 +230,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     }
   }
   reader.check_tiling(tensors_);
+  reader.check(text, metadata_, tensors_);
   for (std::size_t i = 0; i < tensors_.size(); ++i) by_name_[tensors_[i].name] = i;
 }
 
@@ -218,11 +239,23 @@ const TensorView* SafetensorsFile::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
+void TensorView::verify() const {
+  if (!verification_is_on() || checksum.empty() || checksum_digits(bytes) == checksum) return;
+  throw DataError(fmt::format("{}: tensor '{}' is damaged: its bytes do not match its checksum",
+                              origin, printable(name)));
+}
+
 SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::vector<TensorSpec> tensors,
                                      const TensorMetadata& metadata)
     : file_(std::move(path)), tensors_(std::move(tensors)) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  header["__metadata__"] = metadata;
+  std::string open;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    open += (i > 0 ? " " : "") + std::string(kOpenDigits);
+  }
+  header["__metadata__"][kTensorChecksums] = open;
+  header["__metadata__"][kChecksum] = kOpenChecksum;
   std::uint64_t end = 0;
   for (const TensorSpec& tensor : tensors_) {
     const std::uint64_t begin = end;
@@ -234,18 +267,21 @@ SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::vector<Ten
     header[tensor.name] = {
         {"dtype", to_string(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
   }
-  std::string text = header.dump();
-  text.append((kAlignment - (sizeof(std::uint64_t) + text.size()) % kAlignment) % kAlignment, ' ');
-  const std::uint64_t header_bytes = text.size();
+  header_ = header.dump();
+  header_.append((kAlignment - (sizeof(std::uint64_t) + header_.size()) % kAlignment) % kAlignment,
+                 ' ');
+  const std::uint64_t header_bytes = header_.size();
   if (header_bytes > kHeaderLimitBytes) throw InternalError("too many tensors for one file");
   file_.write(&header_bytes, sizeof header_bytes);
-  file_.write(text);
+  file_.write(header_);
   if (!tensors_.empty()) size_in_bytes(tensors_[0], left_);
   skip_finished();
 }
 
 void SafetensorsWriter::skip_finished() {
   while (left_ == 0 && current_ < tensors_.size()) {
+    checksums_ += (current_ > 0 ? " " : "") + fmt::format("{:016x}", hasher_.value().low);
+    hasher_ = Hasher();
     if (++current_ < tensors_.size()) size_in_bytes(tensors_[current_], left_);
   }
 }
@@ -256,6 +292,7 @@ void SafetensorsWriter::write(std::string_view name, std::span<const std::byte> 
     throw InternalError(fmt::format("tensor '{}' is out of turn or too long", name));
   }
   file_.write(bytes.data(), bytes.size());
+  hasher_.add(bytes.data(), bytes.size());
   left_ -= bytes.size();
   skip_finished();
 }
@@ -264,6 +301,12 @@ void SafetensorsWriter::commit() {
   if (current_ != tensors_.size()) {
     throw InternalError(fmt::format("tensor '{}' lacks bytes", tensors_[current_].name));
   }
+  if (!tensors_.empty()) {
+    const std::string key = fmt::format("\"{}\":\"", kTensorChecksums);
+    header_.replace(header_.find(key) + key.size(), checksums_.size(), checksums_);
+  }
+  header_ = close_checksum(std::move(header_));
+  file_.rewrite(sizeof(std::uint64_t), header_.data(), header_.size());
   file_.commit();
 }
 
@@ -284,6 +327,7 @@ void copy_as_f32(const TensorView& tensor, std::span<float> out) {
     throw InternalError(fmt::format("tensor '{}' has {} elements, not {}", tensor.name,
                                     tensor.elements(), out.size()));
   }
+  tensor.verify();
   const auto each = [&]<typename Stored>(Stored, auto convert) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       Stored value;

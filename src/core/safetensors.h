@@ -5,6 +5,10 @@
 // reader here accepts only files in which every byte of data belongs to exactly one tensor: no gap,
 // no overlap, no rest, no duplicate name. Everything else is a DataError with one line.
 //
+// Files written here carry a checksum of the header and one of every tensor in their metadata
+// (core/checksum.h): the first is checked on opening, the others as tensors are copied out. Files
+// from elsewhere have none and are read as they are.
+//
 // Reading maps the file: a TensorView points into it, is valid as long as the file object, and may
 // start at any byte (foreign files need not be aligned). Writing streams: memory is the header.
 #pragma once
@@ -19,6 +23,7 @@
 #include <vector>
 
 #include "core/atomic_file.h"
+#include "core/hash.h"
 #include "core/mapped_file.h"
 
 namespace fathom {
@@ -36,7 +41,11 @@ struct TensorSpec {
 
 struct TensorView : TensorSpec {
   std::span<const std::byte> bytes;
+  std::string origin;    // the file
+  std::string checksum;  // sixteen digits; empty when the file has none
   std::uint64_t elements() const { return bytes.size() / bytes_of(type); }
+  /// DataError when the bytes do not match the checksum.
+  void verify() const;
 };
 
 using TensorMetadata = std::map<std::string, std::string>;
@@ -96,12 +105,16 @@ class SafetensorsWriter {
  private:
   AtomicFile file_;
   std::vector<TensorSpec> tensors_;
+  std::string header_;  // its checksums still open
+  Hasher hasher_;       // of the tensor being written
+  std::string checksums_;
   std::size_t current_ = 0;
   std::uint64_t left_ = 0;  // bytes that tensor current_ still lacks
   void skip_finished();
 };
 
-/// Values as float, from F64, F32, F16 or BF16 (F64 is rounded). DataError on other types,
+/// Values as float, from F64, F32, F16 or BF16 (F64 is rounded). DataError on other types and on
+/// damaged bytes,
 /// InternalError when `out` has another size.
 void copy_as_f32(const TensorView& tensor, std::span<float> out);
 

@@ -39,6 +39,11 @@ std::string toml_text(bool value) {
 std::string toml_text(const std::string& value) {
   std::string quoted = "\"";
   for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      quoted += fmt::format("\\u{:04X}", byte);
+      continue;
+    }
     if (c == '"' || c == '\\') quoted += '\\';
     quoted += c;
   }

@@ -107,8 +107,10 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
 
 std::optional<std::string> closest(std::string_view word,
                                    const std::vector<std::string>& candidates) {
-  const std::string wanted = to_lower(word);
+  constexpr std::size_t kLongest = 100;  // the cost is the product of both lengths
   std::optional<std::string> best;
+  if (word.size() > kLongest) return best;
+  const std::string wanted = to_lower(word);
   std::size_t best_distance = std::max<std::size_t>(1, wanted.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(wanted, to_lower(candidate));

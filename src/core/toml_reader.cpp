@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "core/toml_file.h"
 
 namespace fathom {
 
@@ -43,6 +44,23 @@ TomlReader::~TomlReader() = default;
 
 namespace {
 
+/// toml++ goes down one call for every part of a dotted key.
+constexpr std::size_t kMostParts = 1000;
+
+/// Refuses a key that would exhaust the parser's stack. Values are not told apart from keys: no
+/// text of a spec has that many dots in a row either.
+void refuse_long_keys(std::string_view text, const std::string& origin) {
+  std::size_t line = 1, dots = 0;
+  for (const char c : text) {
+    line += c == '\n';
+    dots = std::string_view("\n=,[]{}").find(c) == std::string_view::npos ? dots + (c == '.') : 0;
+    if (dots > kMostParts) {
+      throw ConfigError(
+          fmt::format("{}:{}: a key of more than {} parts", origin, line, kMostParts));
+    }
+  }
+}
+
 /// Puts "a.b=value" into the tree.
 void apply_setting(toml::table& root, const std::string& setting) {
   const auto equals = setting.find('=');
@@ -51,6 +69,9 @@ void apply_setting(toml::table& root, const std::string& setting) {
       std::none_of(path.begin(), path.end(), [](const auto& p) { return p.empty(); });
   if (equals == std::string::npos || !named) {
     throw ConfigError(fmt::format("setting '{}' must look like table.key=value", setting));
+  }
+  if (path.size() > kMostParts) {
+    throw ConfigError(fmt::format("a setting names a key of more than {} parts", kMostParts));
   }
   toml::table* table = &root;
   for (std::size_t i = 0; i + 1 < path.size(); ++i) {
@@ -61,6 +82,7 @@ void apply_setting(toml::table& root, const std::string& setting) {
     }
   }
   const std::string value = setting.substr(equals + 1);
+  refuse_long_keys(value, "a setting");
   try {
     const toml::table parsed = toml::parse("value = " + value);
     if (parsed.size() != 1)
@@ -82,6 +104,8 @@ TomlReader TomlReader::from_file(const std::filesystem::path& path,
 TomlReader TomlReader::from_text(std::string_view text, std::string origin,
                                  const std::vector<std::string>& settings) {
   auto state = std::make_unique<State>();
+  require_toml_checksum(text, origin);
+  refuse_long_keys(text, origin);
   try {
     toml::table root = toml::parse(text);
     for (const std::string& setting : settings) apply_setting(root, setting);

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -239,6 +240,31 @@ void write_tokens(SplitReader& reader, const Tokenizer& tokenizer, unsigned thre
   flush();
 }
 
+/// The files of a token set without its manifest, which is written last.
+std::vector<fs::path> parts_of(const fs::path& folder) {
+  std::vector<fs::path> parts{folder / "tokenizer.json", folder / "tokenizer.model"};
+  for (const Split split : kSplits) parts.push_back(token_file_path(folder, split));
+  return parts;
+}
+
+/// Whether the folder holds nothing but what a preparation that was killed or failed has left. A
+/// tokenizer alone may be somebody's own; beside token files it is ours.
+bool holds_only_leftovers(const fs::path& folder) {
+  bool tokens = false, tokenizer = false;
+  std::error_code error;
+  const std::vector<fs::path> parts = parts_of(folder);
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool temporary = name.ends_with(".tmp");
+    const bool token_file = name.find(".tokens") != std::string::npos;
+    const bool part = std::find(parts.begin(), parts.end(), entry.path()) != parts.end();
+    if (!temporary && !part) return false;
+    tokens |= token_file;
+    tokenizer |= part && !token_file;
+  }
+  return tokens || !tokenizer;
+}
+
 void check_request(const PrepareRequest& request) {
   check(request.split);
   if (!request.tokenizer_from) check(request.tokenizer);
@@ -248,11 +274,7 @@ void check_request(const PrepareRequest& request) {
   std::error_code error;
   if (fs::is_directory(request.output, error) && !fs::is_empty(request.output, error) &&
       !is_token_set(request.output)) {
-    bool only_leftovers = true;
-    for (const auto& entry : fs::directory_iterator(request.output, error)) {
-      only_leftovers &= entry.path().extension() == ".tmp";
-    }
-    if (!only_leftovers) {
+    if (!holds_only_leftovers(request.output)) {
       throw ConfigError(fmt::format("{}: this folder holds other files; choose a new one",
                                     request.output.string()));
     }
@@ -318,11 +340,20 @@ PrepareReport prepare(const PrepareRequest& request, const PrepareProgress& prog
   SplitReader reader(request, sources, progress, "encode");
   write_tokens(reader, *tokenizer, request.threads, writers);
   reader.require_training_text();
-  tokenizer->save(request.output);
-  report.splits = writers.commit();
   TokenSetOrigin origin{{}, to_string(request.documents.kind), request.split};
   for (const CorpusSource& source : request.sources) origin.sources.push_back(source.path.string());
-  write_token_set_manifest(request.output, origin, report.splits, *tokenizer);
+  const bool replaces = is_token_set(request.output);
+  try {
+    tokenizer->save(request.output);
+    report.splits = writers.commit();
+    write_token_set_manifest(request.output, origin, report.splits, *tokenizer);
+  } catch (...) {
+    std::error_code ignored;
+    for (const fs::path& part : parts_of(request.output)) {
+      if (!replaces) fs::remove(part, ignored);
+    }
+    throw;
+  }
   report.seconds_encode = encode_watch.seconds();
   report.tokenizer = tokenizer->hash();
   report.vocabulary = tokenizer->vocabulary();

@@ -6,6 +6,7 @@
 
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
 
 namespace fathom::data {
@@ -44,7 +45,7 @@ void save_sentencepiece(const std::filesystem::path& folder, const std::string& 
                                         {"model", "tokenizer.model"},
                                         {"model_hash", hash_bytes(serialised).hex()}};
   write_file_atomically(folder / "tokenizer.model", serialised);
-  write_file_atomically(folder / "tokenizer.json", document.dump(2) + "\n");
+  write_file_atomically(folder / "tokenizer.json", json_file_text(document));
 }
 
 }  // namespace fathom::data

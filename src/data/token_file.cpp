@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/checksum.h"
 #include "core/counts.h"
 #include "core/error.h"
 
@@ -112,6 +113,7 @@ void TokenFile::copy(std::uint64_t start, std::span<TokenId> out) const {
     throw InternalError(fmt::format("{}: ids {}..{} requested, there are {}", name_, start,
                                     start + out.size(), info_.count));
   }
+  file_.require_whole();
   const std::byte* from = file_.bytes().data() + sizeof(Header) + start * info_.bytes_per_id;
   const TokenId largest = info_.bytes_per_id == 2 ? copy_ids<std::uint16_t>(from, out)
                                                   : copy_ids<std::uint32_t>(from, out);
@@ -131,6 +133,8 @@ std::span<const std::byte> TokenFile::ids() const {
 }
 
 void TokenFile::verify() const {
+  if (!verification_is_on()) return;
+  file_.require_whole();
   const auto body = file_.bytes().subspan(sizeof(Header));
   if (hash_bytes({reinterpret_cast<const char*>(body.data()), body.size()}) != info_.content) {
     throw DataError(fmt::format("{}: the ids are damaged (their hash differs)", name_));

@@ -7,7 +7,8 @@
 //  48  hash of the ids (128 bits)              64  hash of the tokenizer (128 bits)
 //  80  zero (32 bytes)                        112  hash of bytes 0..111 (128 bits)
 //
-// Opening reads the header only; ids are checked against the vocabulary as they are copied, so no
+// Opening reads the header only; verify() reads all, once, where a process begins to train on or to
+// evaluate with the file. Ids are checked against the vocabulary as they are copied, so no
 // file, however broken, yields an id that a model has no row for.
 #pragma once
 
@@ -50,7 +51,8 @@ class TokenFile {
   void copy(std::uint64_t start, std::span<TokenId> out) const;
   /// All ids as they lie in the file, checked: DataError on an id >= vocabulary.
   std::span<const std::byte> ids() const;
-  /// Reads everything and compares it with the content hash; DataError when they differ.
+  /// Reads everything and compares it with the content hash; DataError when they differ. Does
+  /// nothing where verification is off (core/checksum.h).
   void verify() const;
 
  private:

@@ -5,6 +5,7 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
 
 namespace fathom::data {
@@ -123,9 +124,7 @@ void write_token_set_manifest(const std::filesystem::path& folder, const TokenSe
                                             {"text_bytes", info.text_bytes},
                                             {"hash", info.content.hex()}};
   }
-  write_file_atomically(
-      folder / kManifest,
-      document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  write_file_atomically(folder / kManifest, json_file_text(std::move(document)));
 }
 
 }  // namespace fathom::data

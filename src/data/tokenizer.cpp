@@ -8,6 +8,7 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
 #include "core/utf8.h"
 
@@ -32,7 +33,7 @@ class ByteTokenizer : public Tokenizer {
   }
   void save(const std::filesystem::path& folder) const override {
     const nlohmann::ordered_json document{{"schema", kTokenizerSchema}, {"kind", "bytes"}};
-    write_file_atomically(folder / "tokenizer.json", document.dump(2) + "\n");
+    write_file_atomically(folder / "tokenizer.json", json_file_text(document));
   }
 
  private:
@@ -61,7 +62,7 @@ class CharTokenizer : public Tokenizer {
     }
     const nlohmann::ordered_json document{
         {"schema", kTokenizerSchema}, {"kind", "chars"}, {"alphabet", alphabet}};
-    write_file_atomically(folder / "tokenizer.json", document.dump(2) + "\n");
+    write_file_atomically(folder / "tokenizer.json", json_file_text(document));
   }
 
  private:

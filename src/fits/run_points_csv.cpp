@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/checksum.h"
 #include "core/counts.h"
 #include "core/csv.h"
 #include "core/error.h"
@@ -112,12 +113,13 @@ std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
 }
 
 std::string run_points_csv(const std::vector<RunPoint>& points) {
-  std::string text = csv_line({kId, kLayers, kWidth, kParams, kTokens, kLoss, kSeed});
+  std::string text =
+      csv_line({kId, kLayers, kWidth, kParams, kTokens, kLoss, kSeed, std::string(kOpenChecksum)});
   for (const RunPoint& p : points) {
-    text += fmt::format("{},{},{},{:.0f},{:.0f},{},{}\n", p.id, p.layers, p.width, p.params,
+    text += fmt::format("{},{},{},{:.0f},{:.0f},{},{},\n", p.id, p.layers, p.width, p.params,
                         p.tokens, p.loss, p.seed);
   }
-  return text;
+  return close_checksum(std::move(text));
 }
 
 }  // namespace fathom::fits

@@ -7,6 +7,7 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
 #include "core/units.h"
 
@@ -148,7 +149,7 @@ std::string study_law_text(const StudyLawData& data) {
                            {"correlation", data.exponential->correlation}};
   }
   json["joint"] = data.joint ? to_json(*data.joint) : nlohmann::ordered_json(nullptr);
-  return json.dump(1) + "\n";
+  return json_file_text(std::move(json), 1);
 }
 
 StudyLawData parse_study_law(const std::string& text, const std::string& origin) {

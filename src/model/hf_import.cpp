@@ -111,10 +111,13 @@ void check_shape(const TensorView& tensor, const HfParameter& parameter, const H
 std::vector<float> read_parameter(const SafetensorsModel& file, const HfParameter& parameter,
                                   const std::string& origin) {
   const auto cols = as_size(parameter.cols);
+  // The shapes first: a config may ask for any size, the tensors are as large as the file.
+  for (const HfPiece& piece : parameter.pieces) {
+    check_shape(find_tensor(file, piece.name), parameter, piece, origin);
+  }
   std::vector<float> values(as_size(parameter.rows) * cols);
   for (const HfPiece& piece : parameter.pieces) {
     const TensorView& tensor = find_tensor(file, piece.name);
-    check_shape(tensor, parameter, piece, origin);
     const auto rows = as_size(piece.rows);
     std::vector<float> read(rows * cols);
     copy_as_f32(tensor, read);

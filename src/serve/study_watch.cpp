@@ -79,7 +79,7 @@ void StudyWatch::look() {
   for (WatchedRun& run : runs_) {
     if (!is_done(run.row.status) && !run.row.id.empty()) look_at(run);
   }
-  holder_ = study::FileLock::holder(folder.lock());
+  holder_ = FileLock::holder(folder.lock());
   take_findings();
   looked_ = Clock::now();
 }

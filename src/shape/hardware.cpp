@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "core/error.h"
@@ -38,7 +39,10 @@ Hardware read_profile(const std::string& name, TomlReader table) {
   hardware.achievable_bandwidth = share(table, "achievable_bandwidth");
   hardware.memory_bytes = positive(table, "memory_gb") * 1e9;
   const double multiprocessors = positive(table, "multiprocessors");
-  if (multiprocessors > 1e6) table.fail("multiprocessors", "must be at most 1,000,000");
+  if (!(multiprocessors >= 1 && multiprocessors <= 1e6) ||
+      multiprocessors != std::floor(multiprocessors)) {
+    table.fail("multiprocessors", "must be a whole number from 1 to 1,000,000");
+  }
   hardware.multiprocessors = static_cast<int>(multiprocessors);
   hardware.train_layer_fixed_seconds = positive(table, "train_layer_fixed_us") * 1e-6;
   hardware.decode_layer_fixed_seconds = positive(table, "decode_layer_fixed_us") * 1e-6;

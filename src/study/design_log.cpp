@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
 #include "core/text.h"
 
@@ -97,7 +98,7 @@ void write_design_log(const StudyFolder& folder, const DesignLog& log) {
     json["speed"].push_back({point.step_flops, point.flops_per_second});
   }
   for (const DesignRound& round : log.rounds) json["rounds"].push_back(round_json(round));
-  write_file_atomically(folder.design(), json_text(json) + "\n");
+  write_file_atomically(folder.design(), json_file_text(json));
 }
 
 DesignLog new_design_log(const StudySpec& spec) {

@@ -1,5 +1,7 @@
 #include "study/executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "core/counts.h"
@@ -77,6 +79,14 @@ Tally::Tally(const Study& study, const std::vector<const PlannedRun*>& runs,
     }
   }
   if (events_.begun) events_.begun(total_, result_.done);
+  tell_ledger();
+}
+
+void Tally::tell_ledger() {
+  if (ledger_.problem() == ledger_told_) return;
+  ledger_told_ = ledger_.problem();
+  if (ledger_told_.empty()) return;
+  note(fmt::format("the tables of the study are behind: {}; training goes on", ledger_told_));
 }
 
 Watched Tally::begin(const PlannedRun& run) {
@@ -89,6 +99,7 @@ void Tally::end(const PlannedRun& run, const RunState& state) {
   ++(is_done(state.status) ? result_.done : result_.failed);
   pace_.finish(run);
   ledger_.update(run, state);
+  tell_ledger();
   if (events_.ended) events_.ended(run, state);
 }
 

@@ -91,10 +91,14 @@ class Tally {
   void stopped() { result_.stopped = true; }
 
  private:
+  /// Notes that the tables are behind, once for every reason.
+  void tell_ledger();
+
   const Study& study_;
   const ExecutorEvents& events_;
   std::size_t total_;
   Ledger ledger_;
+  std::string ledger_told_;
   StudyPace pace_;
   ExecutorResult result_;
   std::vector<const PlannedRun*> open_;

@@ -1,12 +1,14 @@
 // The tables of a study, kept current by whoever ends a run: the index and the points for fits.
 //
-// Both are made from the run folders when an executor starts, and each run that ends replaces its
-// row. Several executors may do so at once, such as the tasks of a Slurm job beside the command
-// that submitted them: they take turns under a lock. Nobody needs the tables to be right: fits and
-// reports read the folders.
+// Both are made anew from the run folders when an executor starts, and each run that ends replaces
+// its row. Several executors may do so at once, such as the tasks of a Slurm job beside the command
+// that submitted them: they take turns under a lock. Nothing is read back from the tables, so what
+// another program does to them reaches no result; one that cannot be written is behind, and said to
+// be, until it can.
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "study/study_rows.h"
@@ -19,11 +21,17 @@ class Ledger {
   explicit Ledger(const Study& study);
   /// The run has ended, with a record or a failure.
   void update(const PlannedRun& run, const RunState& state);
+  /// Why the tables are behind; empty while they are not.
+  const std::string& problem() const { return problem_; }
 
  private:
   void refresh();
+  void write_rows(const std::vector<RunRow>& ended);
+  std::vector<RunRow> look_again(const PlannedRun& run, const RunState& state);
+
   const Study& study_;
-  bool behind_ = false;  // an update could not be written
+  std::vector<RunRow> rows_;
+  std::string problem_;
 };
 
 /// Both tables from the folders; the rows they hold. DataError when there is no study or the tables

@@ -121,6 +121,9 @@ class LocalExecutor {
   /// What becomes of a run whose worker has ended.
   void settle(Job job, const WorkerExit& end) {
     const StudyRunFolder folder = study_.folder.run(job.run->id);
+    for (const std::string& note : notes_in(folder.log())) {
+      tally_.note(fmt::format("run {} ({}): {}", job.run->id, job.run->label(), note));
+    }
     const RunState state = read_run_state(folder);
     if (is_done(state.status)) return tally_.end(*job.run, state);
     if (stopping()) return;

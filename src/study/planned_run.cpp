@@ -22,6 +22,12 @@ Norm norm_of(const model::ModelSpec& model) {
 
 std::int64_t steps_for(double tokens, const train::RunSpec& spec) {
   const double steps = std::ceil(tokens / as_double(spec.tokens_per_step()));
+  constexpr double kMostSteps = 1e15;  // far beyond any run, and their tokens still fit 64 bits
+  if (!(steps <= kMostSteps)) {
+    throw ConfigError(
+        fmt::format("budget: {} tokens are {} steps of {} tokens; at most {} are possible", tokens,
+                    steps, spec.tokens_per_step(), kMostSteps));
+  }
   return std::max<std::int64_t>(1, std::llround(steps));
 }
 
@@ -93,8 +99,15 @@ class Planner {
     }
   }
 
-  train::RunSpec run_spec(const GridShape& shape, std::int64_t steps, std::uint64_t seed) const {
-    train::RunSpec run = spec_.run_spec(shape, steps, seed);
+  /// The spec's text is read once for a shape and a length: a long list of seeds makes it long too.
+  train::RunSpec run_spec(const GridShape& shape, std::int64_t steps, std::uint64_t seed) {
+    auto known = read_.find({shape, steps});
+    const bool refused = as_double(seed) > train::kMost;  // by the reader, in its words
+    if (known == read_.end() || refused) {
+      known = read_.emplace(std::pair(shape, steps), spec_.run_spec(shape, steps, seed)).first;
+    }
+    train::RunSpec run = known->second;
+    run.seed = seed;
     run.model.vocab = vocabulary_;
     return run;
   }
@@ -116,6 +129,7 @@ class Planner {
   const StudySpec& spec_;
   const std::optional<TokenFacts>& tokens_;
   std::int64_t vocabulary_;
+  std::map<std::pair<GridShape, std::int64_t>, train::RunSpec> read_;
   std::vector<PlannedRun> runs_;
 };
 

@@ -88,6 +88,7 @@ RunRow row_of(const PlannedRun& run, const RunState& state) {
   row.flops = run.flops;
   row.status = state.status;
   row.reason = state.reason;
+  row.damage = state.damage;
   return row;
 }
 

@@ -1,11 +1,15 @@
 #include "study/run_state.h"
 
+#include <fmt/format.h>
+
 #include <ctime>
 
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
-#include "study/file_lock.h"
+#include "core/text.h"
 
 namespace fathom::study {
 
@@ -16,13 +20,17 @@ RunState read_run_state(const StudyRunFolder& run) {
   std::error_code error;
   if (fs::exists(run.record(), error)) {
     try {
-      state.record = train::read_run_record(run.record());
+      train::RunRecord record = train::read_run_record(run.record());
+      if (record.id != run.path().filename().string()) {
+        throw DataError(fmt::format("{}: is the record of run {}", run.record().string(),
+                                    printable(record.id)));
+      }
+      state.record = std::move(record);
       state.status = state.record->status;
       state.reason = state.record->reason;
       return state;
     } catch (const DataError& broken) {
-      state.broken_record = true;
-      state.reason = broken.what();
+      state.damage = state.reason = broken.what();
     }
   }
   if (FileLock::holder(run.claim())) {
@@ -45,7 +53,7 @@ void write_failure(const StudyRunFolder& run, const std::string& reason) {
                                         {"reason", reason},
                                         {"host", host_name()},
                                         {"time", std::time(nullptr)}};
-  write_file_atomically(run.failure(), json_text(document) + "\n");
+  write_file_atomically(run.failure(), json_file_text(document));
 }
 
 void clear_failure(const StudyRunFolder& run) {

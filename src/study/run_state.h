@@ -20,7 +20,7 @@ struct RunState {
   RunStatus status = RunStatus::pending;
   std::string reason;
   std::optional<train::RunRecord> record;  // when done
-  bool broken_record = false;              // there is a record file, but it is none
+  std::string damage;                      // why the record that is there cannot be used
 };
 
 RunState read_run_state(const StudyRunFolder& run);

@@ -26,6 +26,8 @@ struct Tracked {
   const PlannedRun* run = nullptr;
   bool ended = false;
   int submissions = 0;
+  bool seen = false;  // in the queue, since it was last submitted
+  Clock::time_point submitted;
   std::optional<Watched> watched;  // since a worker was first seen
 };
 
@@ -41,12 +43,12 @@ class SlurmExecutor {
                 const SlurmOptions& options, const ExecutorEvents& events)
       : study_(study),
         options_(options),
-        queue_(study.folder, options),
+        queue_(study.folder, options, events.stop),
         tally_(study, runs, events) {
     for (const PlannedRun* run : tally_.open()) {
       prepare_run_folder(study, *run);
       clear_failure(study.folder.run(run->id));
-      tracked_.push_back({.run = run, .watched = {}});
+      tracked_.push_back({.run = run, .submitted = {}, .watched = {}});
     }
   }
 
@@ -93,17 +95,25 @@ class SlurmExecutor {
     for (Tracked& tracked : tracked_) {
       if (tracked.ended) continue;
       const std::string& id = tracked.run->id;
+      tracked.seen |= covered.contains(id);
       const RunState state = read_run_state(study_.folder.run(id));
       if (is_done(state.status) || (state.status == RunStatus::failed && !covered.contains(id))) {
         end(tracked, state);
       } else if (state.status == RunStatus::running) {
         if (!tracked.watched) tracked.watched = tally_.begin(*tracked.run);
         running_.push_back(tracked.watched->look(study_.folder));
-      } else if (tasks && !covered.contains(id)) {
+      } else if (tasks && !covered.contains(id) && !may_still_appear(tracked)) {
         missing.push_back(&tracked);
       }
     }
     if (!missing.empty()) submit(missing);
+  }
+
+  /// It was submitted a moment ago, and the queue, which may be a cached one, has not shown it yet.
+  bool may_still_appear(const Tracked& tracked) const {
+    if (tracked.submissions == 0 || tracked.seen) return false;
+    const std::chrono::duration<double> since = Clock::now() - tracked.submitted;
+    return since.count() < options_.grace_seconds;
   }
 
   std::set<std::string> covered_runs(const std::vector<SlurmTask>& tasks) {
@@ -150,15 +160,32 @@ class SlurmExecutor {
         end(*tracked, read_run_state(folder));
         continue;
       }
-      ++tracked->submissions;
       wanted.push_back(tracked->run);
     }
+    if (wanted.empty()) return;
     const auto tasks = make_tasks(wanted, options_.runs_per_task);
     for (std::size_t first = 0; first < tasks.size(); first += kArrayLimit) {
       const auto part =
           std::span(tasks).subspan(first, std::min(kArrayLimit, tasks.size() - first));
-      const std::string job = queue_.submit(part, wanted.front()->spec.threads);
-      tally_.note(fmt::format("Slurm job {}: {} tasks, {} runs", job, part.size(), count(part)));
+      const auto job = queue_.submit(part, wanted.front()->spec.threads);
+      if (!job) {
+        tell_once("the Slurm controller does not answer (" + queue_.error() + "); waiting");
+        return;
+      }
+      mark_submitted(part, missing);
+      tally_.note(fmt::format("Slurm job {}: {} tasks, {} runs", *job, part.size(), count(part)));
+    }
+  }
+
+  static void mark_submitted(std::span<const std::vector<std::string>> tasks,
+                             const std::vector<Tracked*>& runs) {
+    std::set<std::string> submitted;
+    for (const auto& ids : tasks) submitted.insert(ids.begin(), ids.end());
+    for (Tracked* tracked : runs) {
+      if (!submitted.contains(tracked->run->id)) continue;
+      ++tracked->submissions;
+      tracked->seen = false;
+      tracked->submitted = Clock::now();
     }
   }
 
@@ -179,6 +206,7 @@ class SlurmExecutor {
   /// Tasks get SIGTERM and write their checkpoints; Slurm kills them only after its KillWait.
   ExecutorResult stop() {
     tally_.stopped();
+    queue_.stopping();
     constexpr std::chrono::seconds kPatience{60};
     const auto end_at = Clock::now() + kPatience;
     while (Clock::now() < end_at) {

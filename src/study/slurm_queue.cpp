@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 
@@ -30,6 +32,26 @@ std::string shell_quoted(const std::string& text) {
   return out + "'";
 }
 
+/// Whether sbatch failed because the controller could not be reached, which passes, and not because
+/// it refuses the job (the words of slurm_strerror for errors of communication).
+bool is_passing(const std::string& message) {
+  constexpr std::array kWords{"Unable to contact slurm controller",
+                              "Connection refused",
+                              "Socket timed out",
+                              "Communication connection failure",
+                              "Communication shutdown failure",
+                              "Message receive failure",
+                              "Message send failure",
+                              "Zero Bytes were transmitted",
+                              "controller not accepting",
+                              "Slurm temporarily unable",
+                              "in standby mode",
+                              "slurm_receive_msg",
+                              "Resource temporarily unavailable"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](const char* words) { return message.find(words) != std::string::npos; });
+}
+
 /// Names a submission: the directory's own part tells studies apart, the rest submissions.
 std::string study_part(const fs::path& directory) {
   return hash_bytes(directory.string()).hex().substr(0, 8);
@@ -51,9 +73,12 @@ std::vector<std::string> read_task(const fs::path& file, std::size_t index) {
   return split(lines[index], ' ');
 }
 
-SlurmQueue::SlurmQueue(StudyFolder folder, SlurmOptions options)
-    : folder_(std::move(folder)), options_(std::move(options)) {
-  if (run_program({"sbatch", "--version"}).code != 0) {
+SlurmQueue::SlurmQueue(StudyFolder folder, SlurmOptions options, std::function<bool()> stop)
+    : folder_(std::move(folder)),
+      options_(std::move(options)),
+      patience_{options_.answer_seconds, std::move(stop)} {
+  const ProgramResult version = run_program({"sbatch", "--version"}, patience_);
+  if (version.code != 0 && !version.cut_short) {
     throw DeviceError("there is no Slurm here: sbatch was not found on the PATH");
   }
 }
@@ -62,7 +87,8 @@ fs::path SlurmQueue::task_file(const std::string& token) const {
   return folder_.slurm() / (token + ".tasks");
 }
 
-std::string SlurmQueue::submit(std::span<const std::vector<std::string>> tasks, std::int64_t cpus) {
+std::optional<std::string> SlurmQueue::submit(std::span<const std::vector<std::string>> tasks,
+                                              std::int64_t cpus) {
   const fs::path folder = folder_.slurm();
   std::error_code ignored;
   fs::create_directories(folder, ignored);
@@ -92,20 +118,29 @@ std::string SlurmQueue::submit(std::span<const std::vector<std::string>> tasks, 
   if (!options_.partition.empty()) command.push_back("--partition=" + options_.partition);
   command.insert(command.end(), options_.sbatch_options.begin(), options_.sbatch_options.end());
   command.push_back(script.string());
-  const ProgramResult result = run_program(command);
+  const ProgramResult result = run_program(command, patience_);
+  if (result.cut_short) {
+    // The job may be in the queue all the same: its files stay, and the queue will tell.
+    error_ = fmt::format("sbatch gave no answer in {:.0f} seconds", patience_.seconds);
+    return {};
+  }
   if (result.code != 0) {
     fs::remove(file, ignored);
     fs::remove(script, ignored);
-    throw DeviceError("Slurm refuses the job: " + first_line(result.err));
+    error_ = first_line(result.err);
+    if (is_passing(result.err)) return {};
+    throw DeviceError("Slurm refuses the job: " + error_);
   }
   return split(split(result.out, '\n').front(), ';').front();
 }
 
 std::optional<std::vector<SlurmTask>> SlurmQueue::tasks() {
   const ProgramResult result = run_program(
-      {"squeue", "-h", "-r", "-u", std::to_string(getuid()), "-o", "%F_%K|%K|%T|%j|%r"});
-  if (result.code != 0) {
-    error_ = first_line(result.err);
+      {"squeue", "-h", "-r", "-u", std::to_string(getuid()), "-o", "%F_%K|%K|%T|%j|%r"}, patience_);
+  if (result.cut_short || result.code != 0) {
+    error_ = result.cut_short
+                 ? fmt::format("squeue gave no answer in {:.0f} seconds", patience_.seconds)
+                 : first_line(result.err);
     return {};
   }
   std::vector<SlurmTask> tasks;
@@ -125,11 +160,11 @@ std::vector<std::string> SlurmQueue::runs_of(const SlurmTask& task) {
 }
 
 void SlurmQueue::cancel(const std::string& task_or_job) const {
-  run_program({"scancel", task_or_job});
+  run_program({"scancel", task_or_job}, patience_);
 }
 
 void SlurmQueue::start_now(const SlurmTask& task) const {
-  run_program({"scontrol", "update", "JobId=" + task.id, "StartTime=now"});
+  run_program({"scontrol", "update", "JobId=" + task.id, "StartTime=now"}, patience_);
 }
 
 }  // namespace fathom::study

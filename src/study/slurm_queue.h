@@ -5,13 +5,16 @@
 // also to a command that did not submit it.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "study/study_folder.h"
+#include "study/subprocess.h"
 
 namespace fathom::study {
 
@@ -23,6 +26,8 @@ struct SlurmOptions {
   std::filesystem::path program;            // the fathom binary, reachable from the nodes
   double poll_seconds = 2;
   double stall_seconds = 120;  // a task that "runs" and does nothing so long is cancelled
+  double grace_seconds = 30;   // for the queue to show what was submitted
+  double answer_seconds = 30;  // for Slurm's own programs to answer
 };
 
 struct SlurmTask {
@@ -35,10 +40,13 @@ struct SlurmTask {
 
 class SlurmQueue {
  public:
-  SlurmQueue(StudyFolder folder, SlurmOptions options);
+  /// `stop`: true ends the waiting for a program of Slurm's that hangs.
+  SlurmQueue(StudyFolder folder, SlurmOptions options, std::function<bool()> stop);
 
-  /// Submits tasks of the given runs; the job's id. DeviceError in Slurm's own words.
-  std::string submit(std::span<const std::vector<std::string>> tasks, std::int64_t cpus);
+  /// Submits tasks of the given runs; the job's id, or nothing when the controller does not answer.
+  /// DeviceError in Slurm's own words when it refuses the job.
+  std::optional<std::string> submit(std::span<const std::vector<std::string>> tasks,
+                                    std::int64_t cpus);
   /// Tasks of this study that the queue knows; nothing when the controller does not answer.
   std::optional<std::vector<SlurmTask>> tasks();
   /// Run ids of a task.
@@ -47,11 +55,14 @@ class SlurmQueue {
   /// A requeued task would wait two minutes for no reason.
   void start_now(const SlurmTask& task) const;
   const std::string& error() const { return error_; }
+  /// From now on a wish to stop ends no waiting: it is being carried out.
+  void stopping() { patience_ = {std::min(patience_.seconds, 10.0), {}}; }
 
  private:
   std::filesystem::path task_file(const std::string& token) const;
   StudyFolder folder_;
   SlurmOptions options_;
+  Patience patience_;
   std::string error_;
 };
 

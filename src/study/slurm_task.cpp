@@ -22,7 +22,9 @@ void run_slurm_task(const SlurmTaskOptions& options, const ExecutorEvents& event
   }
   const ExecutorResult result = run_local(study, runs, {1, options.program}, events);
   if (!result.stopped) return;
-  if (options.out_of_time()) run_program({"scontrol", "requeue", fmt::format("{}_{}", job, index)});
+  if (options.out_of_time()) {
+    run_program({"scontrol", "requeue", fmt::format("{}_{}", job, index)}, {30, {}});
+  }
   throw StoppedError("stopped with checkpoints");
 }
 

@@ -9,6 +9,8 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/folders.h"
+#include "core/toml_file.h"
 #include "data/token_set.h"
 #include "engine/device.h"
 #include "study/design_log.h"
@@ -22,15 +24,6 @@ namespace {
 
 StudyFolder absolute_folder(const fs::path& directory) {
   return StudyFolder(fs::absolute(directory).lexically_normal());
-}
-
-void make_directory(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) {
-    throw DataError(
-        fmt::format("{}: cannot make this folder: {}", directory.string(), error.message()));
-  }
 }
 
 }  // namespace
@@ -77,7 +70,7 @@ Study open_study(const fs::path& directory) {
 }
 
 FileLock lock_study(const fs::path& directory, const std::string& what) {
-  make_directory(directory);
+  make_folder(directory);
   const fs::path path = StudyFolder(directory).lock();
   constexpr double kPatienceSeconds = 0.5;  // `status` looks at the lock for a moment
   auto lock = FileLock::acquire(path, what, kPatienceSeconds);
@@ -91,6 +84,7 @@ FileLock lock_study(const fs::path& directory, const std::string& what) {
 
 Study begin_study(const fs::path& directory, const std::optional<StudySpec>& given,
                   const data::PrepareProgress& progress) {
+  remove_leftovers(directory);
   Study study{.folder = absolute_folder(directory),
               .spec = given ? *given : open_study(directory).spec,
               .runs = {}};
@@ -98,11 +92,12 @@ Study begin_study(const fs::path& directory, const std::optional<StudySpec>& giv
   require_same_design(study.folder, study.spec);
   ensure_tokens(study.folder, study.spec.corpus, progress);
   const fs::path spec = study.folder.spec();
-  if (given && !(fs::exists(spec) && read_text_file(spec) == study.spec.text)) {
-    write_file_atomically(spec, study.spec.text);
+  const std::string text = toml_file_text(study.spec.text);
+  if (given && !(fs::exists(spec) && read_text_file(spec) == text)) {
+    write_file_atomically(spec, text);
   }
   plan_again(study);
-  make_directory(study.folder.runs());
+  make_folder(study.folder.runs());
   return study;
 }
 
@@ -129,8 +124,9 @@ void stop_study(const fs::path& directory, double wait_seconds) {
 
 void prepare_run_folder(const Study& study, const PlannedRun& run) {
   const StudyRunFolder folder = study.folder.run(run.id);
-  make_directory(folder.path());
-  if (!fs::exists(folder.spec())) write_file_atomically(folder.spec(), to_toml(run.spec));
+  make_folder(folder.path());
+  if (!fs::exists(folder.spec()))
+    write_file_atomically(folder.spec(), toml_file_text(to_toml(run.spec)));
 }
 
 }  // namespace fathom::study

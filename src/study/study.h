@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/file_lock.h"
 #include "data/prepare.h"
-#include "study/file_lock.h"
 #include "study/planned_run.h"
 #include "study/study_folder.h"
 

@@ -21,14 +21,10 @@ namespace fathom::study {
 class StudyRunFolder : public train::RunFolder {
  public:
   using train::RunFolder::RunFolder;
-  /// Locked by the worker that trains the run.
-  std::filesystem::path claim() const { return path() / "claim"; }
   /// What the last worker said.
   std::filesystem::path log() const { return path() / "worker.log"; }
   /// Why the last worker failed.
   std::filesystem::path failure() const { return path() / "failed.json"; }
-  /// Where a half-written record is put aside.
-  std::filesystem::path broken_record() const { return record().string() + ".broken"; }
 };
 
 class StudyFolder {

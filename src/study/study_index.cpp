@@ -75,6 +75,15 @@ std::string insert_or_update() {
                      join(values, ","), join(updates, ","));
 }
 
+/// Journals of a file; one left by another file of the name would be rolled back into a new one.
+constexpr const char* kCompanions[] = {"-journal", "-wal", "-shm"};
+
+void remove_database(const fs::path& file) {
+  std::error_code ignored;
+  fs::remove(file, ignored);
+  for (const char* suffix : kCompanions) fs::remove(file.string() + suffix, ignored);
+}
+
 void write_row(Statement& statement, const RunRow& row) {
   Binder binder{statement};
   RunRow::visit_columns(row, binder);
@@ -98,29 +107,48 @@ struct StudyIndex::State {
     sqlite3_close(database);
     database = nullptr;
     if (sqlite3_open(name.c_str(), &database) != SQLITE_OK) return false;
-    sqlite3_busy_timeout(database, 5000);
+    sqlite3_busy_timeout(database, 1000);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+    sqlite3_db_config(database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     // A rollback journal and not WAL, whose shared memory does not reach across machines.
     return execute("PRAGMA journal_mode=DELETE") && execute("PRAGMA synchronous=NORMAL") &&
            execute(create_table()) && has_our_columns();
   }
-  bool has_our_columns() const {
+  bool has_our_columns() const try {
     const Statement all(database, "SELECT * FROM runs LIMIT 0");
     std::vector<std::string> names;
     for (int i = 0; i < all.columns(); ++i) names.push_back(all.column_name(i));
     return names == column_names();
+  } catch (const Error&) {
+    return false;  // a view, or a table of another program's
   }
+  bool is_locked() const { return (sqlite3_errcode(database) & 0xff) == SQLITE_BUSY; }
 };
 
 StudyIndex::StudyIndex(const fs::path& file) : state_(std::make_unique<State>()) {
   if (access(file.parent_path().c_str(), W_OK) == 0) {
     if (state_->open(file.string())) return;
-    std::error_code ignored;
-    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
-      fs::remove(file.string() + suffix, ignored);
+    if (state_->is_locked()) {
+      throw DataError(fmt::format("{}: another program keeps it locked", file.string()));
     }
+    remove_database(file);
     if (state_->open(file.string())) return;
   }
   if (!state_->open(":memory:")) throw InternalError("SQLite opens no database");
+}
+
+void StudyIndex::make_anew(const fs::path& file, const std::vector<RunRow>& rows) {
+  const fs::path aside = file.string() + ".tmp";
+  std::error_code error;
+  remove_database(aside);
+  {
+    StudyIndex index(aside);
+    index.rebuild(rows);
+  }
+  for (const char* suffix : kCompanions) fs::remove(file.string() + suffix, error);
+  fs::rename(aside, file, error);
+  if (error) throw DataError(fmt::format("{}: {}", file.string(), error.message()));
 }
 
 StudyIndex::StudyIndex(const std::vector<RunRow>& rows) : state_(std::make_unique<State>()) {

@@ -2,7 +2,8 @@
 //
 // Table `runs` has the columns of RunRow: texts as TEXT, numbers as REAL but
 // for small whole ones, INTEGER. The file can be deleted at any time: it is made again from the run
-// folders. Writers of one study take turns under the ledger's lock (study/ledger.h).
+// folders. A file from elsewhere may hold triggers and views: they are never run. Writers of one
+// study take turns under the ledger's lock (study/ledger.h).
 #pragma once
 
 #include <filesystem>
@@ -19,6 +20,8 @@ class StudyIndex {
   /// Opens or makes the file; one that is broken or of another version is rebuilt. In memory
   /// where its folder cannot be written.
   explicit StudyIndex(const std::filesystem::path& file);
+  /// Replaces the file by a new one with these rows, whatever it held and whoever has it open.
+  static void make_anew(const std::filesystem::path& file, const std::vector<RunRow>& rows);
   /// In memory, for one query.
   explicit StudyIndex(const std::vector<RunRow>& rows);
   ~StudyIndex();

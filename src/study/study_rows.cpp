@@ -8,6 +8,7 @@
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "train/metrics_file.h"
 
 namespace fathom::study {
 
@@ -95,6 +96,26 @@ std::vector<RunRow> collect_rows(const fs::path& directory) {
   std::vector<RunRow> rows;
   add_folders(folder, {}, true, rows);
   return rows;
+}
+
+std::vector<std::string> damaged_records(const std::vector<RunRow>& rows) {
+  std::vector<std::string> damage;
+  for (const RunRow& row : rows) {
+    if (!row.damage.empty()) damage.push_back(row.damage);
+  }
+  return damage;
+}
+
+std::vector<std::string> damage_of(const StudyFolder& folder, const std::vector<RunRow>& rows) {
+  std::vector<std::string> damage = damaged_records(rows);
+  for (const RunRow& row : rows) {
+    if (row.id.empty()) continue;
+    for (std::string& line :
+         train::damaged_metrics(folder.run(row.id).metrics(), row.metrics_bytes)) {
+      damage.push_back(std::move(line));
+    }
+  }
+  return damage;
 }
 
 RunRow find_row(const fs::path& directory, const std::string& id_begin) {

@@ -19,6 +19,10 @@ std::vector<RunRow> collect_rows(const std::filesystem::path& directory);
 
 /// A table of runs that were trained elsewhere, each finished.
 std::vector<RunRow> rows_of_points(const std::vector<fits::RunPoint>& points);
+/// Why records of these runs were left out, a line for each.
+std::vector<std::string> damaged_records(const std::vector<RunRow>& rows);
+/// Those, and the damaged lines of their metrics, which are all read for it.
+std::vector<std::string> damage_of(const StudyFolder& folder, const std::vector<RunRow>& rows);
 
 /// The run whose id begins with this text; ConfigError when none or several do.
 RunRow find_row(const std::filesystem::path& directory, const std::string& id_begin);

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "core/toml_file.h"
 #include "core/units.h"
 #include "model/spec_toml.h"
 
@@ -124,7 +125,7 @@ StudySpec read_study_spec_text(const std::string& text, const std::string& origi
                                const std::vector<std::string>& settings) {
   TomlReader file = TomlReader::from_text(text, origin, settings);
   StudySpec spec;
-  spec.text = settings.empty() ? text : file.dump();
+  spec.text = settings.empty() ? std::string(without_checksum(text)) : file.dump();
   spec.origin = origin;
   KeyReader top(file);
   StudySpec::visit_top_keys(spec, top);

@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 
 #include "core/counts.h"
 #include "core/error.h"
@@ -14,13 +16,19 @@
 namespace fathom::study {
 namespace {
 
-/// Reads both pipes to their ends, whichever has something.
-void drain(int out, int err, ProgramResult& result) {
+using Clock = std::chrono::steady_clock;
+
+/// Reads both pipes to their ends, whichever has something. False when patience ended first.
+bool drain(int out, int err, const Patience& patience, ProgramResult& result) {
+  constexpr int kLookMilliseconds = 100;
+  const auto begin = Clock::now();
   std::array<pollfd, 2> ends{{{out, POLLIN, 0}, {err, POLLIN, 0}}};
   std::array<std::string*, 2> texts{&result.out, &result.err};
   int open_ends = 2;
   while (open_ends > 0) {
-    if (poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) return;
+    const std::chrono::duration<double> waited = Clock::now() - begin;
+    if (waited.count() > patience.seconds || (patience.stop && patience.stop())) return false;
+    if (poll(ends.data(), ends.size(), kLookMilliseconds) < 0 && errno != EINTR) return true;
     for (std::size_t i = 0; i < ends.size(); ++i) {
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
       char buffer[4096];
@@ -33,11 +41,12 @@ void drain(int out, int err, ProgramResult& result) {
       }
     }
   }
+  return true;
 }
 
 }  // namespace
 
-ProgramResult run_program(const std::vector<std::string>& command) {
+ProgramResult run_program(const std::vector<std::string>& command, const Patience& patience) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -56,7 +65,8 @@ ProgramResult run_program(const std::vector<std::string>& command) {
   close(err[1]);
   ProgramResult result;
   if (child > 0) {
-    drain(out[0], err[0], result);
+    result.cut_short = !drain(out[0], err[0], patience, result);
+    if (result.cut_short) kill(child, SIGKILL);
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
 #include "data/named_corpora.h"
 
@@ -98,7 +99,7 @@ void write_facts(const fs::path& path, const CorpusChoice& corpus,
                       {"bytes", bytes},
                       {"tokens_made_with", corpus.summary()},
                       {"files", listed}};
-  write_file_atomically(path, json_text(document) + "\n");
+  write_file_atomically(path, json_file_text(document));
 }
 
 /// The stored list with hashes, as a map would be too slow to write and files keep their order.

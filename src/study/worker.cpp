@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
+#include "core/folders.h"
+#include "core/mapped_file.h"
 #include "data/token_set.h"
-#include "study/file_lock.h"
 #include "study/run_state.h"
 #include "train/checkpoint_notes.h"
 #include "train/run.h"
@@ -20,22 +23,33 @@ constexpr double kClaimPatienceSeconds = 60;
 
 /// The first steps of a longer run are those of a shorter one: take over its stem and the metrics
 /// that belong to it. Metrics first: without a checkpoint they count for nothing.
-void start_from_stem(const StudyRunFolder& run, const StudyRunFolder& shorter) {
-  std::error_code error;
-  if (fs::exists(run.checkpoint()) || !fs::exists(shorter.stem(), error)) return;
+void copy_stem(const StudyRunFolder& run, const StudyRunFolder& shorter) {
   const std::uint64_t kept = train::read_checkpoint_notes(shorter.stem()).metrics_bytes;
   const std::string metrics = read_text_file(shorter.metrics());
   if (metrics.size() < kept) return;
   write_file_atomically(run.metrics(), std::string_view(metrics).substr(0, kept));
-  fs::create_directories(run.checkpoint().parent_path());
-  const fs::path aside = run.checkpoint().string() + ".stem.tmp";
-  fs::copy_file(shorter.stem(), aside, fs::copy_options::overwrite_existing);
-  fs::rename(aside, run.checkpoint());
+  make_folder(run.checkpoint().parent_path());
+  const MappedFile stem(shorter.stem());
+  AtomicFile copy(run.checkpoint());
+  copy.write(stem.bytes().data(), stem.bytes().size());
+  copy.commit();
+}
+
+void start_from_stem(const WorkerOptions& options, const StudyRunFolder& run,
+                     const StudyRunFolder& shorter) {
+  std::error_code error;
+  if (fs::exists(run.checkpoint(), error) || fs::exists(run.previous(), error)) return;
+  if (!fs::exists(shorter.stem(), error)) return;
+  try {
+    copy_stem(run, shorter);
+  } catch (const DataError& damage) {
+    if (options.note) options.note(fmt::format("{}; the run begins anew", damage.what()));
+  }
 }
 
 train::RunRecord train_claimed(const WorkerOptions& options, const StudyRunFolder& run) {
   const StudyFolder study(options.directory);
-  if (read_run_state(run).broken_record) fs::rename(run.record(), run.broken_record());
+  if (!read_run_state(run).damage.empty()) put_aside(run.record());
   const data::TokenSet tokens(study.tokens());
   train::RunSpec spec = train::read_run_spec(run.spec(), {});
   spec.tokens = study.tokens().string();
@@ -45,11 +59,14 @@ train::RunRecord train_claimed(const WorkerOptions& options, const StudyRunFolde
         fmt::format("{}: its spec is of run {}; delete this folder", run.path().string(), id));
   }
   const bool from_stem = !options.stem_from.empty();
-  if (from_stem) start_from_stem(run, study.run(options.stem_from));
+  if (from_stem) start_from_stem(options, run, study.run(options.stem_from));
   train::RunOptions training;
   training.directory = run.path();
   training.resume = true;
+  training.claimed = true;
   training.stem_step = options.stem_step;
+  training.stem_from = options.stem_from;
+  training.on_note = options.note;
   training.stop = options.stop;
   train::RunRecord record = train::run_training(spec, tokens, training);
   if (is_done(record.status) && from_stem) {

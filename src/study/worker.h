@@ -18,6 +18,7 @@ struct WorkerOptions {
   std::int64_t stem_step = 0;  // keep a stem for a longer run
   std::string stem_from;       // start from the stem of this run, where it has one
   std::function<bool()> stop;
+  std::function<void(const std::string&)> note;  // what was found damaged, and what is done
 };
 
 /// Trains to the end. StoppedError when stop() asked for it (the checkpoint is written) or when

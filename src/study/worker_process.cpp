@@ -60,6 +60,19 @@ void WorkerProcess::terminate() const {
   kill(pid_, SIGTERM);
 }
 
+std::vector<std::string> notes_in(const std::filesystem::path& log) {
+  std::vector<std::string> notes;
+  try {
+    for (const std::string& line : split(read_text_file(log), '\n')) {
+      if (line.starts_with(kWorkerNote)) {
+        notes.push_back(printable(line.substr(std::strlen(kWorkerNote)), 500));
+      }
+    }
+  } catch (const Error&) {  // no log, no notes
+  }
+  return notes;
+}
+
 std::string describe(const WorkerExit& end, const std::filesystem::path& log) {
   if (end.signal != 0) {
     return fmt::format("the worker was killed by signal {} ({})", end.signal,

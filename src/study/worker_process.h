@@ -29,6 +29,10 @@ class WorkerProcess {
   pid_t pid_ = -1;
 };
 
+/// How a worker begins a line of its log that its parent is to pass on.
+inline constexpr const char* kWorkerNote = "note: ";
+std::vector<std::string> notes_in(const std::filesystem::path& log);
+
 /// "killed by signal 9 (Killed)" or "exit 3: " and the last line of the log.
 std::string describe(const WorkerExit& end, const std::filesystem::path& log);
 

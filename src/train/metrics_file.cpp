@@ -1,11 +1,19 @@
 #include "train/metrics_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 
+#include "core/checksum.h"
 #include "core/counts.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/json_text.h"
 
 namespace fathom::train {
@@ -26,10 +34,24 @@ double number(const nlohmann::json& line, const char* key) {
   return found != line.end() && found->is_number() ? found->get<double>() : NAN;
 }
 
-/// Nothing for a line that is cut short or no event.
+/// Lines of older versions have no checksum and count as whole.
+bool line_is_whole(std::string_view line) {
+  const std::string key = fmt::format("\"{}\":\"", kChecksum);
+  const std::size_t at = line.rfind(key);
+  return at == std::string_view::npos ||
+         checksum_holds(line, line.substr(at + key.size()).substr(0, kOpenChecksum.size()));
+}
+
+/// Nothing for a line that is cut short, damaged or no event.
 std::optional<MetricsEvent> parse_line(std::string_view text) {
-  const auto line = nlohmann::json::parse(text, nullptr, false);
-  if (!line.is_object() || !line.contains(kStep) || !line[kStep].is_number()) return {};
+  if (verification_is_on() && !line_is_whole(text)) return {};
+  nlohmann::json line;
+  try {
+    line = nlohmann::json::parse(text, nullptr, false);
+  } catch (const nlohmann::json::exception&) {  // a number beyond the doubles
+    return {};
+  }
+  if (!line.is_object() || !line.contains(kStep) || !line[kStep].is_number_integer()) return {};
   MetricsEvent event;
   event.step = line[kStep];
   if (line.contains(kEvalLoss)) {
@@ -55,34 +77,74 @@ std::string read_end(const fs::path& path) {
 
 }  // namespace
 
-void MetricsWriter::open(std::uint64_t kept_bytes) {
-  std::error_code error;
-  if (fs::exists(path_)) fs::resize_file(path_, kept_bytes, error);
-  if (error) throw DataError(fmt::format("{}: {}", path_.string(), error.message()));
-  stream_.open(path_, std::ios::app | std::ios::binary);
-  if (!stream_) throw DataError(fmt::format("{}: cannot be written", path_.string()));
+MetricsWriter::~MetricsWriter() {
+  if (file_ >= 0) close(file_);
+}
+
+void MetricsWriter::fail(const char* doing) const {
+  throw DataError(fmt::format("{}: cannot {}: {}", path_.string(), doing, std::strerror(errno)));
+}
+
+bool MetricsWriter::open(std::uint64_t kept_bytes) {
+  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file_ < 0) fail("open");
+  struct stat status {};
+  if (fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) fail("append to this");
   bytes_ = kept_bytes;
+  const bool whole = as_size(status.st_size) >= kept_bytes;
+  if (!whole) bytes_ = read_text_file(path_, SIZE_MAX).rfind('\n') + 1;  // 0 without a line
+  if (ftruncate(file_, static_cast<off_t>(bytes_)) != 0) fail("cut");
+  return whole;
 }
 
 void MetricsWriter::add(std::int64_t step, const StepResult& result) {
-  write(Json{{kStep, step},
-             {kLoss, number_or_null(result.loss)},
-             {kGradientNorm, number_or_null(result.gradient_norm)},
-             {kLearningRate, result.learning_rate}}
-            .dump());
+  write({{kStep, step},
+         {kLoss, number_or_null(result.loss)},
+         {kGradientNorm, number_or_null(result.gradient_norm)},
+         {kLearningRate, result.learning_rate}});
 }
 
 void MetricsWriter::add(std::int64_t step, const Evaluation& evaluation) {
-  write(Json{{kStep, step},
-             {kEvalLoss, number_or_null(evaluation.loss)},
-             {kBitsPerByte, number_or_null(evaluation.bits_per_byte)}}
-            .dump());
+  write({{kStep, step},
+         {kEvalLoss, number_or_null(evaluation.loss)},
+         {kBitsPerByte, number_or_null(evaluation.bits_per_byte)}});
 }
 
-void MetricsWriter::write(const std::string& line) {
-  stream_ << line << '\n' << std::flush;
-  if (!stream_) throw DataError(fmt::format("{}: cannot write; is the disk full?", path_.string()));
-  bytes_ += line.size() + 1;
+void MetricsWriter::write(Json line) {
+  line[kChecksum] = kOpenChecksum;
+  const std::string text = close_checksum(line.dump()) + "\n";
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count = ::write(file_, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail("write");
+    done += as_size(count);
+  }
+  bytes_ += text.size();
+}
+
+void MetricsWriter::sync() {
+  if (file_ >= 0 && fsync(file_) != 0) fail("sync");
+}
+
+std::vector<std::string> damaged_metrics(const fs::path& path, std::uint64_t bytes) {
+  std::vector<std::string> damage;
+  std::error_code error;
+  if (!verification_is_on() || !fs::exists(path, error)) return damage;
+  const std::uint64_t size = fs::file_size(path, error);
+  if (bytes > 0 && size != bytes) {
+    damage.push_back(fmt::format("{}: {} bytes long, {} when the run ended; lines are missing",
+                                 path.string(), size, bytes));
+  }
+  std::ifstream stream(path);
+  std::size_t number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    ++number;
+    if (stream.eof()) break;  // cut short, or still being written
+    if (!parse_line(line)) {
+      damage.push_back(fmt::format("{}:{}: damaged line, left out", path.string(), number));
+    }
+  }
+  return damage;
 }
 
 void read_metrics(const fs::path& path, const std::function<void(const MetricsEvent&)>& visit) {

@@ -1,16 +1,19 @@
 // metrics.jsonl, the story of a run: one JSON object per line, a line for every step and for every
-// evaluation. Written by one process at a time, flushed line by line, never rewritten but for what
-// a resume cuts off; read while it grows, so the last line may be cut short.
+// evaluation, each with its checksum (core/checksum.h). Written by one process at a time, line by
+// line, never rewritten but for what a resume cuts off; read while it grows, so the last line may
+// be cut short. A line that does not match its checksum is left out, and damaged_metrics names it.
 //
-//   {"step":7,"loss":4.1,"gradient_norm":0.8,"learning_rate":0.001}
-//   {"step":8,"eval_loss":4.0,"bits_per_byte":2.1}
+//   {"step":7,"loss":4.1,"gradient_norm":0.8,"learning_rate":0.001,"checksum":"xxh3:..."}
+//   {"step":8,"eval_loss":4.0,"bits_per_byte":2.1,"checksum":"xxh3:..."}
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "train/trainer.h"
 
@@ -19,18 +22,25 @@ namespace fathom::train {
 class MetricsWriter {
  public:
   explicit MetricsWriter(std::filesystem::path path) : path_(std::move(path)) {}
+  ~MetricsWriter();
+  MetricsWriter(const MetricsWriter&) = delete;
+  MetricsWriter& operator=(const MetricsWriter&) = delete;
 
-  /// Cuts the file to the bytes that belong to the checkpoint and appends from there.
-  void open(std::uint64_t kept_bytes);
+  /// Cuts the file to the bytes that belong to the checkpoint and appends from there. True when
+  /// they were all there; a file that has lost its end is cut to whole lines and goes on from them.
+  bool open(std::uint64_t kept_bytes);
   void add(std::int64_t step, const StepResult& result);
   void add(std::int64_t step, const Evaluation& evaluation);
   std::uint64_t bytes() const { return bytes_; }
+  /// What was written is on disk afterwards: before a checkpoint counts it.
+  void sync();
 
  private:
-  void write(const std::string& line);
+  [[noreturn]] void fail(const char* doing) const;
+  void write(nlohmann::ordered_json line);
 
   std::filesystem::path path_;
-  std::ofstream stream_;
+  int file_ = -1;
   std::uint64_t bytes_ = 0;
 };
 
@@ -40,6 +50,10 @@ struct MetricsEvent {
   std::optional<StepResult> training;
   std::optional<Evaluation> held_out;
 };
+
+/// What of the file is damaged, a line for each place: "FILE:LINE: ...". `bytes` is how long the
+/// file of an ended run must be, 0 when nobody knows.
+std::vector<std::string> damaged_metrics(const std::filesystem::path& path, std::uint64_t bytes);
 
 /// Every whole line in order; nothing when there is no file.
 void read_metrics(const std::filesystem::path& path,

@@ -7,11 +7,16 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
+#include "core/folders.h"
+#include "core/json_file.h"
 #include "core/seconds_since.h"
+#include "core/toml_file.h"
 #include "train/checkpoint_notes.h"
 #include "train/divergence_watch.h"
 #include "train/metrics_file.h"
+#include "train/provenance.h"
 #include "train/run_folder.h"
 #include "train/step_cost.h"
 
@@ -72,7 +77,7 @@ class Run {
       if (!last && is_due(step, spec_.eval_every) && !evaluate()) {
         return finish(RunStatus::early_stopped);
       }
-      if (!last && is_due(step, spec_.checkpoint_every)) save(folder_.checkpoint());
+      if (!last && is_due(step, spec_.checkpoint_every)) save_checkpoint();
       if (step == options_.stem_step) save(folder_.stem());
       if (!last && !stopping && options_.stop) stopping = options_.stop();
       if (!last && stopping && trainer_.steps_started() == step) return interrupt();
@@ -102,24 +107,63 @@ class Run {
 
   /// True when the run had ended and only its record was missing.
   bool restore() {
-    const fs::path checkpoint = folder_.checkpoint();
-    fs::create_directories(checkpoint.parent_path());
-    if (!options_.resume || !fs::exists(checkpoint)) {
-      metrics_.open(0);
+    make_folder(folder_.checkpoint().parent_path());
+    if (options_.resume) {
+      for (const fs::path& checkpoint : {folder_.checkpoint(), folder_.previous()}) {
+        if (fs::exists(checkpoint) && restore(checkpoint)) return is_done(record_.status);
+      }
+    }
+    metrics_.open(0);
+    return false;
+  }
+
+  /// False when the checkpoint cannot be used; it is put aside then.
+  bool restore(const fs::path& checkpoint) {
+    try {
+      check_owner(checkpoint);
+      const auto notes =
+          CheckpointNotes::from_metadata(trainer_.load(checkpoint), checkpoint, record_);
+      const std::string id = record_.id;
+      record_ = notes.record;
+      record_.id = id;  // the checkpoint may be the stem of a shorter run
+      stale_ = notes.stale;
+      watch_.load(notes.watch);
+      if (!metrics_.open(notes.metrics_bytes)) {
+        note(fmt::format("{}: has lost lines that the checkpoint counts; the curve has a gap",
+                         folder_.metrics().string()));
+      }
+      return true;
+    } catch (const DataError& error) {
+      const fs::path aside = put_aside(checkpoint);
+      note(fmt::format("{}; put aside as {}", error.what(), aside.filename().string()));
       return false;
     }
-    const auto notes =
-        CheckpointNotes::from_metadata(trainer_.load(checkpoint), checkpoint, record_);
-    const std::string id = record_.id;
-    record_ = notes.record;
-    record_.id = id;  // the checkpoint may be the stem of a shorter run
-    stale_ = notes.stale;
-    watch_.load(notes.watch);
-    metrics_.open(notes.metrics_bytes);
-    return is_done(record_.status);
+  }
+
+  void check_owner(const fs::path& checkpoint) const {
+    const std::string owner = read_checkpoint_notes(checkpoint).record.id;
+    if (owner.empty() || owner == record_.id) return;
+    if (!options_.stem_from.empty() && owner == options_.stem_from) return;
+    throw DataError(
+        fmt::format("{}: is of run {}, not of {}", checkpoint.string(), owner, record_.id));
+  }
+
+  void note(const std::string& text) const {
+    if (options_.on_note) options_.on_note(text);
+  }
+
+  /// The checkpoint, with the one it replaces kept beside it.
+  void save_checkpoint() {
+    std::error_code error;
+    if (fs::exists(folder_.checkpoint(), error)) {
+      fs::remove(folder_.previous(), error);
+      fs::create_hard_link(folder_.checkpoint(), folder_.previous(), error);
+    }
+    save(folder_.checkpoint());
   }
 
   void save(const fs::path& path) {
+    metrics_.sync();  // the checkpoint counts its bytes
     CheckpointNotes notes;
     notes.metrics_bytes = metrics_.bytes();
     notes.stale = stale_;
@@ -157,12 +201,12 @@ class Run {
   RunRecord finish(RunStatus outcome) {
     record_.status = outcome;
     if (outcome == RunStatus::diverged) record_.final_loss = record_.final_bits_per_byte = NAN;
-    save(folder_.checkpoint());
+    save_checkpoint();
     return write_record();
   }
 
   RunRecord interrupt() {
-    save(folder_.checkpoint());
+    save_checkpoint();
     record_.status = RunStatus::interrupted;
     count_work();
     return record_;
@@ -170,7 +214,11 @@ class Run {
 
   RunRecord write_record() {
     count_work();
-    write_run_record(record_, folder_.record());
+    nlohmann::ordered_json document = to_json(record_);
+    document["made_by"] = provenance_of(spec_);
+    write_file_atomically(folder_.record(), json_file_text(std::move(document)));
+    std::error_code ignored;  // nobody goes on from here
+    fs::remove(folder_.previous(), ignored);
     return record_;
   }
 
@@ -181,6 +229,7 @@ class Run {
     record_.seconds = seconds_since(begin_);
     record_.timed_steps = record_.steps - first_;
     record_.memory_bytes = trainer_.executor().bytes();
+    record_.metrics_bytes = metrics_.bytes();
   }
 
   RunSpec spec_;
@@ -200,8 +249,8 @@ void check_folder(const RunFolder& folder, const RunSpec& spec, const data::Toke
                   bool resume) {
   const std::string name = folder.path().string();
   if (!fs::exists(folder.spec())) {
-    fs::create_directories(folder.path());
-    write_file_atomically(folder.spec(), to_toml(spec));
+    make_folder(folder.path());
+    write_file_atomically(folder.spec(), toml_file_text(to_toml(spec)));
     return;
   }
   const RunSpec held = resolve(read_run_spec(folder.spec(), {}), tokens);
@@ -212,6 +261,18 @@ void check_folder(const RunFolder& folder, const RunSpec& spec, const data::Toke
   if (!resume && fs::exists(folder.metrics())) {
     throw ConfigError(fmt::format("{} holds an unfinished run; --resume goes on with it", name));
   }
+}
+
+/// One process trains a run at a time; the lock dies with it.
+FileLock claim_run(const RunFolder& folder, const std::string& id) {
+  make_folder(folder.path());
+  auto claim = FileLock::acquire(folder.claim(), "run " + id, 0);
+  if (claim) return std::move(*claim);
+  const auto holder = FileLock::holder(folder.claim()).value_or(LockHolder{});
+  throw ConfigError(
+      fmt::format("{}: process {} on {} is training this run; wait for it, or give "
+                  "another --out",
+                  folder.path().string(), holder.pid, holder.host));
 }
 
 }  // namespace
@@ -226,6 +287,11 @@ RunRecord run_training(const RunSpec& spec, const data::TokenSet& tokens,
     throw ConfigError(fmt::format("{} holds the finished run {}; give another --out",
                                   options.directory.string(), done.id));
   }
+  std::optional<FileLock> claim;
+  if (!options.claimed) claim.emplace(claim_run(folder, run_id(resolved, tokens.hash())));
+  // Nobody else writes here: what is half-written was left by a kill.
+  remove_leftovers(folder.path());
+  remove_leftovers(folder.checkpoint().parent_path());
   check_folder(folder, resolved, tokens, options.resume);
   return Run(resolved, tokens, options).go();
 }

@@ -1,7 +1,9 @@
 // A run in its folder (train/run_folder.h), from the first step to the record.
 //
 // The checkpoint names how far metrics.jsonl belongs to it, so a resumed run cuts off what came
-// after and both files tell one story. A diverged run is a finished run with that verdict.
+// after and both files tell one story. A diverged run is a finished run with that verdict. A
+// checkpoint that is damaged or of another run is put aside; the run goes on from the one before
+// it, or begins anew, and ends with the same bits.
 #pragma once
 
 #include <filesystem>
@@ -23,18 +25,21 @@ struct RunProgress {
 struct RunOptions {
   std::filesystem::path directory;
   bool resume = false;
+  bool claimed = false;        // the caller holds the run's claim already
   std::int64_t stem_step = 0;  // keep a second checkpoint, the stem, made after this step
+  std::string stem_from;       // id of the run whose stem may be the checkpoint here
   std::function<void(const RunProgress&)> on_step;
   std::function<void(std::int64_t step, const Evaluation&)> on_evaluation;
+  std::function<void(const std::string&)> on_note;  // what was found damaged, and what is done
   std::function<bool()> stop;  // asked after every step; true: checkpoint and return
   /// Steps that may be on their way while the loss of an earlier one is looked at: a divergence or
   /// a stop is noticed that much later, and nothing else changes. -1: a few on a GPU, none else.
   int steps_ahead = -1;
 };
 
-/// Trains to the end, or to a stop. ConfigError when the directory holds another run, or an
-/// unfinished one and resume is not asked for. A finished run is not repeated: its record is read.
-/// The record of a stopped run is `interrupted` and not written.
+/// Trains to the end, or to a stop. ConfigError when the directory holds another run, one that
+/// another process is training, or an unfinished one and resume is not asked for. A finished run is
+/// not repeated: its record is read. The record of a stopped run is `interrupted` and not written.
 RunRecord run_training(const RunSpec& spec, const data::TokenSet& tokens,
                        const RunOptions& options);
 

@@ -5,12 +5,14 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
 
 namespace fathom::train {
 namespace {
 
 constexpr const char* kSchema = "fathom.record.v1";
+constexpr const char* kMetricsBytes = "metrics_file_bytes";
 
 struct FieldWriter {
   nlohmann::ordered_json& json;
@@ -54,11 +56,12 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
   nlohmann::ordered_json json{{"schema", kSchema}};
   FieldWriter writer{json};
   RunRecord::visit_columns(record, writer);
+  json[kMetricsBytes] = record.metrics_bytes;
   return json;
 }
 
 void write_run_record(const RunRecord& record, const std::filesystem::path& path) {
-  write_file_atomically(path, json_text(to_json(record)) + "\n");
+  write_file_atomically(path, json_file_text(to_json(record)));
 }
 
 RunRecord read_run_record(const std::filesystem::path& path) {
@@ -73,6 +76,7 @@ RunRecord read_run_record(const std::filesystem::path& path) {
   try {
     FieldReader reader{json};
     RunRecord::visit_columns(record, reader);
+    record.metrics_bytes = json.value(kMetricsBytes, std::uint64_t{0});
   } catch (const std::exception&) {
     refuse();
   }

@@ -65,6 +65,7 @@ struct RunRecord {
   std::int64_t timed_steps = 0;
   double best_loss = NAN;  // least of all evaluations
   std::int64_t memory_bytes = 0;
+  std::uint64_t metrics_bytes = 0;  // of metrics.jsonl at the end; 0 in older records. No column
 
   double tokens_per_second() const;
 
@@ -98,8 +99,8 @@ struct RunRecord {
 /// The document of record.json.
 nlohmann::ordered_json to_json(const RunRecord& record);
 void write_run_record(const RunRecord& record, const std::filesystem::path& path);
-/// DataError when the file is not a record. Fields that an older version did not write keep their
-/// defaults.
+/// DataError when the file is damaged or not a record of an ended run. Fields that an older version
+/// did not write keep their defaults.
 RunRecord read_run_record(const std::filesystem::path& path);
 
 }  // namespace fathom::train

@@ -50,6 +50,9 @@ Trainer::Trainer(const RunSpec& spec, const data::TokenSet& tokens)
       evaluation_(tokens.file(data::Split::valid), as_size(spec.model.context),
                   as_size(spec.eval_tokens)),
       evaluation_bytes_(evaluation_.target_bytes(tokens.tokenizer().token_bytes())) {
+  for (const data::Split split : {data::Split::train, data::Split::valid}) {
+    tokens.file(split).verify();
+  }
   executor_ = engine::make_executor(model_->plan, spec.place());
   const auto rows = as_size(model_->rows());
   inputs_.resize(rows);
@@ -147,6 +150,34 @@ struct Part {
 constexpr Part kParts[] = {
     {"", Storage::parameter}, {"moment1.", Storage::moment1}, {"moment2.", Storage::moment2}};
 
+/// Looks at everything that load() is about to copy.
+void check_tensors(const SafetensorsFile& file, const model::Transformer& model,
+                   const std::string& origin) {
+  for (const Part& part : kParts) {
+    for (const model::Parameter& parameter : model.parameters) {
+      const engine::Tensor& tensor = model.plan.tensor(parameter.id);
+      const TensorView* view = file.find(part.prefix + parameter.name);
+      if (view == nullptr) {
+        throw DataError(fmt::format("{}: has no tensor {}{}", origin, part.prefix, parameter.name));
+      }
+      const std::vector<std::uint64_t> shape{as_size(tensor.rows), as_size(tensor.cols)};
+      if (view->type != TensorType::f32 || view->shape != shape) {
+        throw DataError(fmt::format("{}: tensor {} has another shape or type than the model",
+                                    origin, view->name));
+      }
+      view->verify();
+    }
+  }
+}
+
+std::int64_t read_steps(const TensorMetadata& metadata, const std::string& origin) {
+  try {
+    return std::stoll(metadata.at("steps"));
+  } catch (const std::exception&) {
+    throw DataError(fmt::format("{}: has no number of steps", origin));
+  }
+}
+
 /// A parameter's slice of a whole storage.
 std::span<float> slice(std::vector<float>& whole, const engine::Tensor& tensor) {
   return std::span(whole).subspan(as_size(tensor.offset_bytes / 4), as_size(tensor.size()));
@@ -183,35 +214,24 @@ void Trainer::save(const std::filesystem::path& path,
 
 std::map<std::string, std::string> Trainer::load(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
-  const auto fail = [&](const std::string& what) {
-    return DataError(fmt::format("{}: {}", path.string(), what));
-  };
   const TensorMetadata& metadata = file.metadata();
   if (!metadata.contains("format") || metadata.at("format") != kFormat ||
       !metadata.contains("steps")) {
-    throw fail("is not a checkpoint of fathom");
+    throw DataError(fmt::format("{}: is not a checkpoint of fathom", path.string()));
   }
+  const std::int64_t steps = read_steps(metadata, path.string());
+  check_tensors(file, *model_, path.string());
   for (const Part& part : kParts) {
     const engine::TensorId whole = model_->plan.whole(part.storage);
     std::vector<float> values(as_size(model_->plan.tensor(whole).size()));
     for (const model::Parameter& parameter : model_->parameters) {
-      const engine::Tensor& tensor = model_->plan.tensor(parameter.id);
-      const TensorView* view = file.find(part.prefix + parameter.name);
-      if (view == nullptr) throw fail("has no tensor " + (part.prefix + parameter.name));
-      const std::vector<std::uint64_t> shape{as_size(tensor.rows), as_size(tensor.cols)};
-      if (view->type != TensorType::f32 || view->shape != shape) {
-        throw fail("tensor " + view->name + " has another shape or type than the model");
-      }
-      copy_as_f32(*view, slice(values, tensor));
+      copy_as_f32(*file.find(part.prefix + parameter.name),
+                  slice(values, model_->plan.tensor(parameter.id)));
     }
     executor_->write(whole, values);
   }
   executor_->run(Program::refresh, {});
-  try {
-    steps_done_ = std::stoll(metadata.at("steps"));
-  } catch (const std::exception&) {
-    throw fail("has no number of steps");
-  }
+  steps_done_ = steps;
   return {metadata.begin(), metadata.end()};
 }
 

@@ -60,7 +60,8 @@ class Trainer {
 
   /// One safetensors file that appears whole or not at all. `notes` travel in its metadata.
   void save(const std::filesystem::path& path, const std::map<std::string, std::string>& notes);
-  /// Restores state and returns the notes. DataError when the file belongs to another model.
+  /// Restores state and returns the notes. DataError when the file is damaged or belongs to another
+  /// model; the state is then as it was.
   std::map<std::string, std::string> load(const std::filesystem::path& path);
 
  private:

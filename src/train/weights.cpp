@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/safetensors.h"
+#include "core/toml_file.h"
 #include "engine/cpu/cpu_executor.h"
 #include "model/spec_toml.h"
 #include "model/transformer.h"
@@ -21,8 +22,23 @@ namespace fs = std::filesystem;
 constexpr const char* kModelSpec = "model.toml";
 constexpr const char* kTokenizerFolder = "fathom_tokenizer";
 
+/// A spec may ask for any size; the file is as large as it is. Before anything is built for it.
+void require_enough_tensors(const model::ModelSpec& spec, const SafetensorsFile& file,
+                            const fs::path& path) {
+  double elements = 0;
+  for (const TensorView& tensor : file.tensors()) elements += as_double(tensor.elements());
+  const std::int64_t row = spec.embedding_rank > 0 ? spec.embedding_rank : spec.width;
+  const bool table = as_double(spec.vocab) * as_double(row) <= elements;
+  if (table && spec.layers <= std::ssize(file.tensors())) return;
+  throw DataError(
+      fmt::format("{}: holds fewer weights than the spec's {} layers of width {} and "
+                  "vocabulary of {} have",
+                  path.string(), spec.layers, spec.width, spec.vocab));
+}
+
 model::ParameterValues read_parameters(const model::ModelSpec& spec, const fs::path& path) {
   const SafetensorsFile file(path);
+  require_enough_tensors(spec, file, path);
   const auto model = model::build_transformer(spec, {});
   model::ParameterValues values;
   for (const model::Parameter& parameter : model->parameters) {
@@ -140,7 +156,7 @@ void save_weights(const Weights& weights, const fs::path& folder) {
   }
   writer.commit();
   save_tokenizer(weights, folder);
-  write_file_atomically(folder / kModelSpec, to_toml(weights.spec));
+  write_file_atomically(folder / kModelSpec, toml_file_text(to_toml(weights.spec)));
 }
 
 void export_weights(const Weights& weights, model::HfFormat format, const fs::path& folder) {

@@ -6,7 +6,9 @@
 #include "core/csv.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
+#include "core/spec_keys.h"
 #include "core/toml_reader.h"
 #include "scratch_folder.h"
 
@@ -120,6 +122,42 @@ TEST(Toml, DumpsWhatItReadsBack) {
   TomlReader table = again.table("t");
   EXPECT_EQ(table.text("x"), "a \"b\"");
   EXPECT_EQ(table.list("y"), (std::vector<std::string>{"1", "2"}));
+}
+
+TEST(Json, NumbersBeyondADoubleAreAnErrorOfTheFile) {
+  EXPECT_NE(
+      message_of<DataError>([] { parse_json(R"({"loss": 1e309})", "r.json"); }).find("r.json: "),
+      std::string::npos);
+}
+
+TEST(Json, ValuesOfAnotherTypeAreAnErrorOfTheFile) {
+  const nlohmann::json json = parse_json(R"({"steps": "many"})", "r.json");
+  EXPECT_EQ(message_of<DataError>(
+                [&] { with_json_errors("r.json", [&] { return json.at("steps").get<int>(); }); }),
+            "r.json: type must be number, but is string");
+}
+
+TEST(Toml, AKeyOfThousandsOfPartsIsRefused) {
+  std::string key = "a";
+  for (int i = 0; i < 40'000; ++i) key += ".a";
+  for (const std::string& text :
+       {key + " = 1\n", "[" + key + "]\n", "x = {" + key + " = 1}\n", "y = 1\n[[" + key + "]]\n"}) {
+    EXPECT_NE(message_of<ConfigError>([&] {
+                TomlReader::from_text(text, "s.toml");
+              }).find("a key of more than 1000 parts"),
+              std::string::npos);
+  }
+  EXPECT_THROW(TomlReader::from_text("", "s.toml", {key + "=1"}), ConfigError);
+  EXPECT_THROW(TomlReader::from_text("", "s.toml", {"a={" + key + " = 1}"}), ConfigError);
+  std::string numbers = "sizes = [";
+  for (int i = 0; i < 5'000; ++i) numbers += "0.5, ";
+  EXPECT_EQ(TomlReader::from_text(numbers + "1.5]\n", "s.toml").list("sizes").size(), 5001u);
+}
+
+TEST(Toml, TextsOfAnyBytesReadBack) {
+  const std::string odd = "a\nb\x1b[31m\t\"\\\x7f";
+  TomlReader reader = TomlReader::from_text("path = " + toml_text(odd) + "\n", "s.toml");
+  EXPECT_EQ(reader.text("path"), odd);
 }
 
 }  // namespace

@@ -37,5 +37,9 @@ TEST(Split, KeepsEmptyParts) {
   EXPECT_EQ(split("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
 }
 
+TEST(Closest, AVeryLongWordIsNotGuessedAt) {
+  EXPECT_EQ(closest(std::string(20'000'000, 'a'), {"layers", "width"}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace fathom

@@ -169,5 +169,29 @@ TEST(TokenSet, RefusesPartsOfDifferentPreparations) {
   }
 }
 
+/// What a preparation that was killed, or failed on a full disk, has left behind.
+TEST(PrepareLeftovers, DoNotBlockTheSecondTry) {
+  const ScratchFolder folder;
+  const auto corpus = folder.write("corpus.txt", articles());
+  const PrepareRequest request = request_for(corpus, folder / "t", "bpe");
+  prepare(request);
+  const std::string manifest = file_bytes(folder / "t" / "corpus.json");
+  std::filesystem::remove(folder / "t" / "corpus.json");
+  std::filesystem::rename(folder / "t" / "valid.tokens", folder / "t" / "valid.tokens.99.tmp");
+  prepare(request);
+  EXPECT_EQ(file_bytes(folder / "t" / "corpus.json"), manifest);
+  TokenSet(folder / "t").verify();
+}
+
+TEST(PrepareLeftovers, SomebodysOwnFilesAreNotLeftovers) {
+  const ScratchFolder folder;
+  const auto corpus = folder.write("corpus.txt", articles());
+  folder.write("t/tokenizer.model", "somebody's own");
+  EXPECT_THROW(prepare(request_for(corpus, folder / "t", "bytes")), ConfigError);
+  EXPECT_EQ(file_bytes(folder / "t" / "tokenizer.model"), "somebody's own");
+  folder.write("u/notes.txt", "x");
+  EXPECT_THROW(prepare(request_for(corpus, folder / "u", "bytes")), ConfigError);
+}
+
 }  // namespace
 }  // namespace fathom::data

@@ -2,6 +2,9 @@
 #include "model/hf_layout.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -140,6 +143,28 @@ TEST_F(HfLayout, WhatALayoutCannotSayIsRefused) {
   refused([](ModelSpec& s) { s.embedding_rank = 4; }, HfFormat::llama);
   EXPECT_NO_THROW(check_expressible(llama_spec(), HfFormat::llama));
   EXPECT_THROW(parse_enum<HfFormat>("hf-lama", "format"), ConfigError);
+}
+
+/// 2^24 rows of 64 would be 4 GB; the tensor in the file is small.
+TEST_F(HfLayout, AConfigCannotAskForMoreMemoryThanItsTensorsHave) {
+  export_hf(gpt2_spec(), random_parameters(gpt2_spec()), HfFormat::gpt2, folder_);
+  std::ofstream(folder_ / "config.json")
+      << R"({"model_type":"gpt2","n_embd":64,"n_head":2,"n_layer":2,"n_positions":12,)"
+      << R"("vocab_size":16777216})";
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      import_hf(folder_);
+    } catch (const DataError&) {
+      _exit(3);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  rusage usage{};
+  wait4(child, &status, 0, &usage);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_LT(usage.ru_maxrss, 1'000'000);  // KiB
 }
 
 TEST_F(HfLayout, BrokenFoldersGetOneLine) {

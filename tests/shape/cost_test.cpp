@@ -93,6 +93,13 @@ TEST(Hardware, ProfilesAndOwnFiles) {
   EXPECT_THROW(find_hardware(path), ConfigError);
   std::ofstream(path) << "peak_tflops = -1\n";
   EXPECT_THROW(find_hardware(path), ConfigError);
+  for (const char* odd : {"0.5", "0", "nan", "1e300", "64.5"}) {
+    std::ofstream(path) << "peak_tflops = 100\nbandwidth_gbs = 1000\nmemory_gb = 48\n"
+                           "train_layer_fixed_us = 30\ndecode_layer_fixed_us = 8\n"
+                           "multiprocessors = "
+                        << odd << "\n";
+    EXPECT_THROW(find_hardware(path), ConfigError) << odd;
+  }
 }
 
 TEST(Decode, FixedPlusBytesByHand) {

@@ -54,7 +54,7 @@ EOF
 # Everything but times, in one digest. The study lies at the same path in both runs.
 digest() {
   (cd "$1" && for run in runs/*; do
-    grep -v -e '"seconds"' -e '"timed_steps"' "$run/record.json"
+    grep -v -e '"seconds"' -e '"timed_steps"' -e '"checksum"' "$run/record.json"
     cat "$run/metrics.jsonl"
     md5sum "$run/checkpoint/state.safetensors"
   done; cat points.csv; if [[ -f design.json ]]; then cat design.json; fi) | md5sum

@@ -142,9 +142,9 @@ TEST(LocalExecutor, AHalfWrittenRecordIsPutAsideAndTheRunEndedFromItsCheckpoint)
   const StudyRunFolder folder = study.folder.run(study.runs[1].id);
   const std::string whole = file_bytes(folder.record());
   fs::resize_file(folder.record(), whole.size() / 2);
-  EXPECT_TRUE(read_run_state(folder).broken_record);
+  EXPECT_TRUE(!read_run_state(folder).damage.empty());
   EXPECT_EQ(run_all(study).done, 4u);
-  EXPECT_TRUE(fs::exists(folder.broken_record()));
+  EXPECT_TRUE(fs::exists(folder.record().string() + ".broken"));
   EXPECT_EQ(all_traces(study), undisturbed);
 }
 

@@ -1,6 +1,7 @@
-# A Slurm of one node for tests: munge, controller and node daemon in a folder of their own, on free
-# ports, all stopped by stop_slurm. To be sourced. start_slurm FOLDER [CPUS] returns 77, with a word
-# why, where it cannot start.
+# A Slurm for tests: munge, controller and node daemons in a folder of their own, on free ports, all
+# stopped by stop_slurm. To be sourced. start_slurm FOLDER [CPUS [NODES]] returns 77, with a word why,
+# where it cannot start. Several nodes are several daemons of this machine (slurmd -N), named node1 and
+# so on; one node bears the machine's name.
 find_port() {
   local port
   for port in $(shuf -i 20000-59000 -n 50); do
@@ -13,8 +14,10 @@ find_port() {
 
 start_slurm() {
   slurm_dir=$1
-  local cpus=${2:-2} host program
+  local cpus=${2:-2} count=${3:-1} host program i
   host=$(hostname -s)
+  slurm_nodes=("$host")
+  ((count == 1)) || slurm_nodes=($(seq -f node%g "$count"))
   for program in munged slurmctld slurmd sbatch; do
     command -v "$program" >/dev/null || {
       echo "skipped: $program is not installed"
@@ -45,11 +48,11 @@ CredType=cred/munge
 SlurmctldPort=$(find_port)
 SlurmdPort=$(find_port)
 StateSaveLocation=$slurm_dir/state
-SlurmdSpoolDir=$slurm_dir/spool
+SlurmdSpoolDir=$slurm_dir/spool/%n
 SlurmctldPidFile=$slurm_dir/slurmctld.pid
-SlurmdPidFile=$slurm_dir/slurmd.pid
+SlurmdPidFile=$slurm_dir/%n.pid
 SlurmctldLogFile=$slurm_dir/log/slurmctld.log
-SlurmdLogFile=$slurm_dir/log/slurmd.log
+SlurmdLogFile=$slurm_dir/log/%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -71,7 +74,9 @@ MaxJobCount=20000
 JobRequeue=1
 SlurmctldTimeout=30
 SlurmdTimeout=15
-NodeName=$host NodeAddr=127.0.0.1 CPUs=$cpus State=UNKNOWN
+$(for i in "${slurm_nodes[@]}"; do
+    echo "NodeName=$i NodeHostname=$host NodeAddr=127.0.0.1 Port=$(find_port) CPUs=$cpus State=UNKNOWN"
+  done)
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 EOF
   export SLURM_CONF=$slurm_dir/slurm.conf
@@ -81,31 +86,30 @@ EOF
     echo "skipped: munged does not start"
     return 77
   }
-  slurmctld && start_node || {
+  slurmctld && for i in "${slurm_nodes[@]}"; do start_node "$i" || break; done || {
     echo "skipped: Slurm's daemons do not start: $(tail -1 "$slurm_dir/log/slurmctld.log")"
     stop_slurm
     return 77
   }
-  local i
   for i in $(seq 60); do
     [[ $(sinfo -h -o %T 2>/dev/null) == idle ]] && return 0
     sleep 0.5
   done
-  echo "skipped: the node does not become idle: $(tail -1 "$slurm_dir/log/slurmd.log")"
+  echo "skipped: the nodes do not become idle: $(tail -qn 1 "$slurm_dir"/log/*.log | head -1)"
   stop_slurm
   return 77
 }
 
-start_node() { slurmd; }
+start_node() { slurmd -N "${1:-${slurm_nodes[0]}}"; }
 
-kill_node() { kill -9 "$(cat "$slurm_dir/slurmd.pid")"; }
+kill_node() { kill -9 "$(cat "$slurm_dir/${1:-${slurm_nodes[0]}}.pid")"; }
 
 kill_controller() { kill -9 "$(cat "$slurm_dir/slurmctld.pid")"; }
 
 stop_slurm() {
   local file
   scancel -u "$(id -u)" 2>/dev/null || true
-  for file in slurmd slurmctld munge/munged; do
+  for file in "${slurm_nodes[@]}" slurmctld munge/munged; do
     [[ -f $slurm_dir/$file.pid ]] && kill "$(cat "$slurm_dir/$file.pid")" 2>/dev/null || true
   done
   sleep 1

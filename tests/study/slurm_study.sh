@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# A study on a real Slurm of one node, while tasks, workers, the node daemon and the controller are
-# killed (BLOWS="task warning worker node node-long controller" in the environment says what, in order):
-# every run ends with one record, nothing is trained twice at once, and the records are those of the
+# A study on a real Slurm of one node, or of NODES, while tasks, workers, a node daemon and the
+# controller are killed (BLOWS in the environment says what, in order; see blow() below): every run ends with one record, nothing is trained twice at once, and the records are those of the
 # local executor. Then a submitter is killed: its tasks go on and keep the tables, and fit and report
 # say the same. Exit code 77: Slurm cannot start here.
 # With DESIGN=60 in the environment the study chooses its runs in rounds, so many at most.
@@ -23,14 +22,21 @@ finish() {
   if [[ -n ${KEEP:-} ]]; then echo "kept: $work"; else rm -rf "$work"; fi
 }
 trap finish EXIT
-start_slurm "$work/slurm" || exit $?
+start_slurm "$work/slurm" "${CPUS:-2}" "${NODES:-1}" || exit $?
 # A controller that lost its last seconds may drain a node for a "duplicate job id"; people who run
 # clusters then resume it.
 while sleep 2; do
-  [[ $(sinfo -h -o %T 2>/dev/null) == drain* ]] &&
-    scontrol update nodename="$(hostname -s)" state=resume 2>/dev/null
+  [[ -e $work/draining ]] && continue
+  sinfo -h -N -o '%N %T' 2>/dev/null | while read -r node state; do
+    [[ $state == drain* ]] && scontrol update nodename="$node" state=resume 2>/dev/null
+  done
 done &
 operator=$!
+# A squeue that can be made slow, or hang.
+mkdir "$work/bin"
+printf '#!/bin/sh\n[ -e %s/slow ] && sleep 4\n[ -e %s/hang ] && sleep 1000\nexec %s "$@"\n' \
+  "$work" "$work" "$(command -v squeue)" >"$work/bin/squeue"
+chmod 755 "$work/bin/squeue"
 
 for i in $(seq 40); do
   echo "= Article $i ="
@@ -70,8 +76,8 @@ EOF
 runs=${DESIGN:-$((seeds * 4))}
 study=$work/study
 
-"$fathom" study run "$work/spec.toml" "$study" --executor slurm --partition main \
-  --runs-per-task "${RUNS_PER_TASK:-2}" --stall-seconds 30 >"$work/out" 2>"$work/log" &
+PATH=$work/bin:$PATH "$fathom" study run "$work/spec.toml" "$study" --executor slurm \
+  --partition main --runs-per-task "${RUNS_PER_TASK:-2}" --stall-seconds 30 >"$work/out" 2>"$work/log" &
 command=$!
 
 records() { ls "${1:-$study}"/runs/*/record.json 2>/dev/null | wc -l; }
@@ -104,6 +110,27 @@ blow() {
     node-long) # long enough for the controller to give the node up and queue its tasks again
       kill_node && say "killed the node daemon" && sleep 35
       say "the node is $(sinfo -h -o %T)" && start_node && say "started it again" ;;
+    drain) # a node is taken out while its tasks run, and given back
+      touch "$work/draining"
+      scontrol update nodename="${slurm_nodes[-1]}" state=drain reason=trial
+      say "drained ${slurm_nodes[-1]}" && sleep 6
+      scontrol update nodename="${slurm_nodes[-1]}" state=resume && rm "$work/draining"
+      say "gave it back" ;;
+    requeue) # as preemption does
+      victim=$(squeue -h -r -t RUNNING -o %F_%K | head -1)
+      [[ -n $victim ]] && scontrol requeue "$victim" && say "requeued task $victim" ;;
+    freeze) # the controller answers nothing for a while
+      kill -STOP "$(cat "$slurm_dir/slurmctld.pid")" && say "froze the controller" && sleep 20
+      kill -CONT "$(cat "$slurm_dir/slurmctld.pid")" && say "let it go on" ;;
+    second) # another command at the same study
+      victim=0
+      "$fathom" study run "$study" --executor slurm --partition main >/dev/null 2>&1 || victim=$?
+      ((victim == 2)) || { echo "a second submitter ended with code $victim" >&2; exit 1; }
+      say "a second submitter was refused" ;;
+    slow)
+      touch "$work/slow" && sleep 10 && rm "$work/slow" && say "squeue was slow" ;;
+    hang)
+      touch "$work/hang" && sleep 35 && rm "$work/hang" && say "squeue hung" ;;
     controller)
       kill_controller && say "killed the controller" && sleep 3 && slurmctld && say "started it again" ;;
   esac || say "nothing to do for: $1"
@@ -139,7 +166,7 @@ for run in "$study"/runs/*; do
   }
 done
 
-times='"seconds"|"timed_steps"'
+times='"seconds"|"timed_steps"|"checksum"'
 collect() { for run in "$1"/runs/*; do grep -Ev "$times" "$run/record.json"; cat "$run/metrics.jsonl"; done; }
 collect "$study" >"$work/slurm.txt"
 "$fathom" study run "$work/spec.toml" "$work/local" >/dev/null 2>&1

@@ -111,6 +111,26 @@ TEST(PlannedRun, BudgetsSeedsAndCounts) {
   EXPECT_EQ(plan_runs(study, {})[0].id, "");
 }
 
+TEST(PlannedRun, ABudgetBeyondAllCountsIsRefused) {
+  EXPECT_NE(error_of<ConfigError>([] {
+              plan_runs(spec({"budget.tokens=1e23"}), {});
+            }).find("are possible"),
+            std::string::npos);
+}
+
+TEST(PlannedRun, ASeedThatASpecRefusesIsRefusedInEveryPlace) {
+  EXPECT_THROW(plan_runs(spec({"seeds.all=[1, 4000000000000]"}), {}), ConfigError);
+}
+
+/// The text with ten thousand seeds is parsed for every shape, not for every run.
+TEST(PlannedRun, ManySeedsAreManyRuns) {
+  std::string seeds = "1";
+  for (int seed = 2; seed <= 10'000; ++seed) seeds += ", " + std::to_string(seed);
+  const auto runs = plan_runs(spec({"seeds.all=[" + seeds + "]"}), {});
+  EXPECT_EQ(runs.size(), 40'000u);
+  EXPECT_NE(runs[0].spec.seed, runs[1].spec.seed);
+}
+
 TEST(PlannedRun, TokensPerParameter) {
   StudySpec study = spec();
   study.budget = {{}, 20, 0};

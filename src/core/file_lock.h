@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace fathom::study {
+namespace fathom {
 
 struct LockHolder {
   pid_t pid = 0;
@@ -37,4 +37,4 @@ class FileLock {
 
 std::string host_name();
 
-}  // namespace fathom::study
+}  // namespace fathom

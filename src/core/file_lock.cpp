@@ -1,4 +1,4 @@
-#include "study/file_lock.h"
+#include "core/file_lock.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 #include "core/counts.h"
 #include "core/error.h"
 
-namespace fathom::study {
+namespace fathom {
 
 std::string host_name() {
   char name[256] = "";
@@ -70,4 +70,4 @@ FileLock::~FileLock() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-}  // namespace fathom::study
+}  // namespace fathom

@@ -1,0 +1,103 @@
+// What checking checksums costs, in one run on one machine:
+//
+//   build/release/verification_cost [MEGABYTES of text, default 64]
+//
+// Times are the least of several tries, beside what they are a part of: the hash of the ids beside
+// opening a corpus and beginning to train on it, a line of metrics beside a step, the hashes of a
+// checkpoint beside loading it.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "core/safetensors.h"
+#include "data/prepare.h"
+#include "data/sample_text.h"
+#include "data/token_set.h"
+#include "scratch_folder.h"
+#include "train/metrics_file.h"
+#include "train/run_spec.h"
+#include "train/trainer.h"
+
+namespace fathom {
+namespace {
+
+double least_seconds(int tries, const std::function<void()>& body) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < tries; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    body();
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+    least = std::min(least, time.count());
+  }
+  return least;
+}
+
+void print(const char* what, double seconds, const char* beside, double whole) {
+  fmt::print("{:<34} {:>10.3f} ms   {:>6.2f} % of {} ({:.3f} ms)\n", what, 1e3 * seconds,
+             100 * seconds / whole, beside, 1e3 * whole);
+}
+
+std::filesystem::path prepare_tokens(const ScratchFolder& folder, std::size_t megabytes) {
+  std::string text;
+  for (int i = 0; text.size() < (megabytes << 20); ++i) {
+    text += "= Article " + std::to_string(i) + " =\n" + data::sample_text(4000, i) + "\n\n";
+  }
+  data::PrepareRequest request;
+  request.sources = {{folder.write("corpus.txt", text), {}, ""}};
+  request.output = folder / "tokens";
+  request.tokenizer = {"bytes", 257};
+  prepare(request);
+  return request.output;
+}
+
+void measure(std::size_t megabytes) {
+  const ScratchFolder folder;
+  const auto path = prepare_tokens(folder, megabytes);
+  const data::TokenSet tokens(path);
+  const std::string text = "[data]\ntokens = \"" + path.string() +
+                           "\"\n[model]\nlayers = 4\nwidth = 128\nheads = 4\ncontext = 256\n"
+                           "[train]\nbatch = 8\n";
+  const train::RunSpec spec = resolve(train::read_run_spec_text(text, "bench.toml"), tokens);
+
+  const double hashing = least_seconds(5, [&] {
+    tokens.file(data::Split::train).verify();
+    tokens.file(data::Split::valid).verify();
+  });
+  const double opening = least_seconds(5, [&] { const data::TokenSet again(path); });
+  const double beginning = least_seconds(3, [&] {
+    const data::TokenSet again(path);
+    const train::Trainer trainer(spec, again);
+  });
+  fmt::print("tokens: {:.1f} MB, {:.1f} GB/s\n", 2e-6 * tokens.file(data::Split::train).size(),
+             2e-9 * tokens.file(data::Split::train).size() / hashing);
+  print("hashing the ids", hashing, "opening the corpus", opening);
+  print("hashing the ids", hashing, "opening and building the model", beginning);
+
+  train::Trainer trainer(spec, tokens);
+  train::MetricsWriter metrics(folder / "metrics.jsonl");
+  metrics.open(0);
+  const double step = least_seconds(5, [&] { trainer.step(); });
+  const double line = least_seconds(5, [&] { metrics.add(1, train::StepResult{4.1, 0.5, 0.001}); });
+  print("a line of metrics, written", line, "a training step", step);
+
+  const auto state = folder / "state.safetensors";
+  const double saving = least_seconds(3, [&] { trainer.save(state, {}); });
+  const double loading = least_seconds(3, [&] { trainer.load(state); });
+  const SafetensorsFile file(state);
+  const double checking = least_seconds(5, [&] {
+    for (const TensorView& tensor : file.tensors()) tensor.verify();
+  });
+  print("hashing a checkpoint, once", checking, "saving it", saving);
+  print("hashing a checkpoint, twice", 2 * checking, "loading it", loading);
+}
+
+}  // namespace
+}  // namespace fathom
+
+int main(int argc, char** argv) {
+  fathom::measure(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 64);
+}

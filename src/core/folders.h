@@ -1,0 +1,20 @@
+// Folders and files as whole things: made, put aside, tidied. Errors name the path.
+#pragma once
+
+#include <filesystem>
+
+namespace fathom {
+
+/// Makes the folder and those above it where they are missing; DataError when that fails.
+void make_folder(const std::filesystem::path& path);
+
+/// Renames what cannot be used to NAME.broken, or NAME.broken.2 and so on: nothing is overwritten
+/// before a person has looked at it. The new name; DataError when it cannot be renamed.
+std::filesystem::path put_aside(const std::filesystem::path& path);
+
+/// Removes the temporary files that killed writers left in the folder (core/atomic_file.h): those
+/// whose process, named in them, is not there any more. On a file system of several machines only
+/// for one who holds the folder's lock: a writer elsewhere looks like one that is gone.
+void remove_leftovers(const std::filesystem::path& folder);
+
+}  // namespace fathom

@@ -1,0 +1,28 @@
+// One command of fathom in a child of its own, which may crash, hang or eat memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fathom::attack {
+
+struct ChildResult {
+  int code = 0;
+  int signal = 0;  // that ended it, or 0
+  bool hung = false;
+  double seconds = 0;
+  double peak_bytes = 0;
+  std::string out, err;
+
+  /// It ended by itself, with one of the documented codes.
+  bool in_order() const {
+    return signal == 0 && !hung &&
+           (code == 0 || code == 2 || code == 3 || code == 4 || code == 130);
+  }
+};
+
+/// Forks and runs the command line in the child: no exec, so that thousands take seconds. The
+/// caller must not have started threads. A child that takes longer than `limit_seconds` is killed.
+ChildResult run_in_child(const std::vector<std::string>& arguments, double limit_seconds = 10);
+
+}  // namespace fathom::attack
