@@ -65,7 +65,7 @@ class StudyWatch {
   std::optional<study::Study> study_;  // absent where the spec was lost
   std::string stamp_;                  // of the files that decide which runs there are
   std::vector<WatchedRun> runs_;
-  std::optional<study::LockHolder> holder_;
+  std::optional<LockHolder> holder_;
   std::optional<Clock::time_point> looked_;
   std::int64_t version_ = 0;
   std::int64_t opened_ = 0;  // version at which the list of runs was made

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/json_text.h"
 #include "report/schema_check.h"
-#include "study/file_lock.h"
+#include "core/file_lock.h"
 #include "study/planted_study.h"
 #include "study/tiny_study.h"
 
@@ -159,7 +159,7 @@ TEST(Site, NewsAreWhatHasChanged) {
   // A worker claims a run and does ten steps.
   study::prepare_run_folder(study, study.runs[0]);
   const study::StudyRunFolder folder = study.folder.run(study.runs[0].id);
-  auto claim = study::FileLock::acquire(folder.claim(), "run", 1);
+  auto claim = FileLock::acquire(folder.claim(), "run", 1);
   write_file_atomically(folder.metrics(),
                         "{\"step\":9,\"loss\":5.0}\n{\"step\":10,\"eval_loss\":4.0}\n"
                         "{\"step\":10,\"loss\":4.5}\n");
