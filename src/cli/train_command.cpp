@@ -133,7 +133,7 @@ void run_train(const TrainOptions& options, Session& session) {
   };
   const std::string repeated =
       study::repetition_note(spec.schedule.steps * spec.tokens_per_step(),
-                      static_cast<std::int64_t>(tokens.file(data::Split::train).size()));
+                             static_cast<std::int64_t>(tokens.file(data::Split::train).size()));
   if (!repeated.empty()) session.err << "fathom: " << repeated << "\n";
   run.stop = [] { return StopSignals::came(); };
   const StopSignals signals;
