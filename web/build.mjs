@@ -15,6 +15,7 @@ const folder = process.argv[2] ?? join(here, 'dist');
 const kPages = {
   report: ['main.ts', 'style/report.css'],
   lab: ['lab/main.ts', 'style/lab.css'],
+  probe: ['probe/main.ts', 'style/probe.css'],
   map: ['map/main.ts', 'style/map.css'],
   serve: ['serve/main.ts', 'style/serve.css'],
 };

@@ -57,6 +57,7 @@ void add_all_commands(CommandTree& tree) {
   add_train_command(tree);
   add_study_command(tree);
   add_lab_command(tree);
+  add_probe_command(tree);
   add_serve_command(tree);
   add_bench_command(tree);
   add_doctor_command(tree);

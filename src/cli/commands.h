@@ -19,6 +19,7 @@ void add_train_command(CommandTree& tree);
 void add_bench_command(CommandTree& tree);
 void add_study_command(CommandTree& tree);
 void add_lab_command(CommandTree& tree);
+void add_probe_command(CommandTree& tree);
 void add_serve_command(CommandTree& tree);
 void add_doctor_command(CommandTree& tree);
 void add_eval_command(CommandTree& tree);

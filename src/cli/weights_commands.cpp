@@ -1,6 +1,9 @@
 // fathom eval, generate, export and import: what can be done with a trained model.
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <optional>
+
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
@@ -8,12 +11,15 @@
 #include "core/threads.h"
 #include "core/units.h"
 #include "data/token_set.h"
+#include "pretrained/checkpoint.h"
+#include "probe/inference.h"
 #include "train/weights.h"
 
 namespace fathom {
 namespace {
 
 using namespace train;
+namespace fs = std::filesystem;
 
 int thread_count(int asked) {
   return static_cast<int>(threads_or_all(static_cast<unsigned>(asked)));
@@ -25,25 +31,56 @@ struct EvalOptions {
   bool json = false;
 };
 
+constexpr std::uint64_t kLayerBytes = std::uint64_t{64} << 30;
+constexpr std::int64_t kEvalWindow = 2048;
+
+void print_loss(Session& session, const EvalOptions& o, const std::string& part, double loss,
+                std::optional<double> bits_per_byte, std::uint64_t tokens) {
+  if (o.json) {
+    Json document = json_document("eval");
+    document["split"] = part;
+    document["tokens"] = tokens;
+    document["loss"] = loss;
+    document["bits_per_byte"] = number_or_null(bits_per_byte);
+    print_json(session, document);
+    return;
+  }
+  session.out << fmt::format(
+      "{} of {}: {:.4f} nats per token{} ({} tokens)\n", part, o.corpus, loss,
+      bits_per_byte ? fmt::format(", {:.4f} bits per byte", *bits_per_byte) : "",
+      format_whole(static_cast<std::int64_t>(tokens)));
+}
+
+/// A model made elsewhere on any text.
+void run_foreign_eval(Session& session, const EvalOptions& o) {
+  pretrained::Weights weights(pretrained::open_checkpoint(o.model), kLayerBytes);
+  probe::TextRequest request;
+  request.text = o.corpus;
+  request.window = std::min(kEvalWindow, weights.layout().context);
+  request.most_tokens = parse_whole(o.tokens, "--tokens");
+  const probe::ProbeText text =
+      probe::read_probe_text(request, weights.tokenizer(), weights.tokenizer_note());
+  const probe::TextLoss result =
+      probe::evaluate_text(weights, text, static_cast<unsigned>(thread_count(o.threads)));
+  print_loss(session, o, data::is_token_set(o.corpus) ? "valid" : "text", result.loss.mean,
+             result.bits_per_byte, static_cast<std::uint64_t>(result.tokens));
+}
+
+/// Prepared tokens go through the engine where it knows the model; all else is text.
+bool is_foreign_eval(const EvalOptions& o) {
+  return pretrained::is_checkpoint(o.model) &&
+         (!fs::is_directory(o.model) || !data::is_token_set(o.corpus));
+}
+
 void run_eval(Session& session, const EvalOptions& o) {
+  if (is_foreign_eval(o)) return run_foreign_eval(session, o);
   const data::Split split = parse_enum<data::Split>(o.split, "--split");
   const auto limit = static_cast<std::uint64_t>(parse_whole(o.tokens, "--tokens"));
   const Weights weights = load_weights(o.model);
   const data::TokenSet corpus(o.corpus);
   const WeightsEvaluation result =
       evaluate_weights(weights, corpus, split, limit, thread_count(o.threads));
-  if (o.json) {
-    Json document = json_document("eval");
-    document["split"] = o.split;
-    document["tokens"] = result.tokens;
-    document["loss"] = result.loss;
-    document["bits_per_byte"] = result.bits_per_byte;
-    print_json(session, document);
-    return;
-  }
-  session.out << fmt::format("{} of {}: {:.4f} nats per token, {:.4f} bits per byte ({} tokens)\n",
-                             o.split, o.corpus, result.loss, result.bits_per_byte,
-                             format_whole(static_cast<std::int64_t>(result.tokens)));
+  print_loss(session, o, o.split, result.loss, result.bits_per_byte, result.tokens);
 }
 
 struct GenerateOptions {
@@ -54,13 +91,18 @@ struct GenerateOptions {
 };
 
 void run_generate(Session& session, GenerateOptions o) {
-  const Weights weights = load_weights(o.model);
   o.generation.threads = thread_count(o.threads);
   std::string text;
-  generate_text(weights, o.prompt, o.generation, [&](std::string_view bytes) {
+  const auto emit = [&](std::string_view bytes) {
     if (!o.json) session.out << (text.empty() ? o.prompt : "") << bytes << std::flush;
     text += bytes;
-  });
+  };
+  if (pretrained::is_checkpoint(o.model)) {
+    pretrained::Weights weights(pretrained::open_checkpoint(o.model), kLayerBytes);
+    probe::generate_text(weights, o.prompt, o.generation, emit);
+  } else {
+    generate_text(load_weights(o.model), o.prompt, o.generation, emit);
+  }
   if (!o.json) {
     session.out << "\n";
     return;
@@ -109,7 +151,8 @@ void run_import(Session& session, const ImportOptions& o) {
                                     : "no tokenizer (" + weights.tokenizer_note + ")"));
 }
 
-constexpr const char* kModelHelp = "A run's folder, an imported model, or a Hugging Face folder";
+constexpr const char* kModelHelp =
+    "A run's folder, an imported model, a Hugging Face folder, a .gguf or llama2.c .bin file";
 
 }  // namespace
 
@@ -126,7 +169,8 @@ void add_eval_command(CommandTree& tree) {
         {"eval ./llama tokens/ --split test --json", "a Hugging Face model, for a script"}}},
       [options](Session& session) { run_eval(session, *options); });
   command.add_option("MODEL", o.model, kModelHelp)->required();
-  command.add_option("CORPUS", o.corpus, "A folder made by fathom data prepare")->required();
+  command.add_option("CORPUS", o.corpus, "A prepared corpus; for other people's models any text")
+      ->required();
   tree.restrict(command.add_option("--split", o.split, "Which part")->type_name("PART"),
                 list_names<data::Split>());
   command.add_option("--tokens", o.tokens, "At most this many (default 1M)")->type_name("N");

@@ -19,10 +19,16 @@ using Processor = sentencepiece::SentencePieceProcessor;
 
 class ForeignTokenizer : public Tokenizer {
  public:
-  ForeignTokenizer(std::unique_ptr<Processor> model, std::string serialised)
+  ForeignTokenizer(std::unique_ptr<Processor> model, std::string serialised, bool starts_text)
       : Tokenizer("sentencepiece", all_pieces(*model), model->eos_id()),
         model_(std::move(model)),
-        serialised_(std::move(serialised)) {}
+        serialised_(std::move(serialised)),
+        starts_text_(starts_text) {}
+
+  std::vector<TokenId> text_start() const override {
+    if (!starts_text_ || model_->bos_id() < 0) return {};
+    return {model_->bos_id()};
+  }
 
   std::unique_ptr<Encoder> encoder() const override {
     class ForeignEncoder : public Encoder {
@@ -64,11 +70,13 @@ class ForeignTokenizer : public Tokenizer {
 
   std::unique_ptr<Processor> model_;
   std::string serialised_;
+  bool starts_text_;
 };
 
 }  // namespace
 
-std::unique_ptr<Tokenizer> make_foreign_tokenizer(std::string model, const std::string& origin) {
+std::unique_ptr<Tokenizer> make_foreign_tokenizer(std::string model, const std::string& origin,
+                                                  bool starts_text) {
   auto processor = std::make_unique<Processor>();
   const auto status = processor->LoadFromSerializedProto(model);
   if (!status.ok()) throw DataError(fmt::format("{}: not a SentencePiece model", origin));
@@ -76,7 +84,7 @@ std::unique_ptr<Tokenizer> make_foreign_tokenizer(std::string model, const std::
     throw DataError(
         fmt::format("{}: this model cannot be used: it has no end-of-sentence piece", origin));
   }
-  return std::make_unique<ForeignTokenizer>(std::move(processor), std::move(model));
+  return std::make_unique<ForeignTokenizer>(std::move(processor), std::move(model), starts_text);
 }
 
 }  // namespace fathom::data

@@ -43,6 +43,10 @@ class Tokenizer {
   const std::string& kind() const { return kind_; }
   std::uint64_t vocabulary() const { return tokens_.size(); }
   TokenId end_of_document() const { return end_of_document_; }
+  /// Ids that a model made elsewhere was trained to see before and after every text; encode() does
+  /// not add them.
+  virtual std::vector<TokenId> text_start() const { return {}; }
+  virtual std::vector<TokenId> text_end() const { return {}; }
   /// The bytes an id stands for; InternalError outside the vocabulary.
   const std::string& bytes_of(TokenId id) const;
   /// Length of bytes_of(id) for every id, for bits per byte.
@@ -73,7 +77,9 @@ std::unique_ptr<Tokenizer> make_char_tokenizer(const std::vector<std::uint32_t>&
 std::unique_ptr<Tokenizer> make_bpe_tokenizer(std::string model, const std::string& origin);
 /// Any SentencePiece model with an end-of-sentence piece, with the flags it was trained with:
 /// decode(encode(text)) is the text as the model's own normaliser leaves it.
-std::unique_ptr<Tokenizer> make_foreign_tokenizer(std::string model, const std::string& origin);
+/// `starts_text`: its beginning-of-sentence piece, where it has one, stands in front of every text.
+std::unique_ptr<Tokenizer> make_foreign_tokenizer(std::string model, const std::string& origin,
+                                                  bool starts_text = true);
 /// The exact kind where the model allows it, otherwise the foreign one.
 std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(std::string model,
                                                         const std::string& origin);

@@ -92,7 +92,7 @@ std::string memory_text(const Plan& plan) {
   const DeviceMemory& m = plan.device_memory;
   const bool good = fits_in_memory(m, plan.hardware);
   const auto gigabytes = [](double bytes) { return format_significant(bytes / 1e9, 3); };
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "{} {}: {} of {} GB each (weights {}, gradients {}, AdamW {}, activations {}, logits {})",
       good ? "fits" : "does not fit", sharding_text(plan.sharding), gigabytes(m.total()),
       gigabytes(plan.hardware.memory_bytes), gigabytes(m.weights + m.gathered),

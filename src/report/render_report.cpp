@@ -10,6 +10,7 @@
 namespace fathom::embedded {
 extern const std::string_view report_html;
 extern const std::string_view lab_html;
+extern const std::string_view probe_html;
 extern const std::string_view map_html;
 extern const std::string_view serve_html;
 }  // namespace fathom::embedded
@@ -130,6 +131,10 @@ std::string render_overview(const nlohmann::ordered_json& document, const std::s
 
 void write_report(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
   write_file_atomically(path, render_report(document));
+}
+
+void write_probe(const std::filesystem::path& path, const nlohmann::ordered_json& document) {
+  write_file_atomically(path, render(embedded::probe_html, document));
 }
 
 void write_lab(const std::filesystem::path& path, const nlohmann::ordered_json& document) {

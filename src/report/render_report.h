@@ -1,5 +1,5 @@
-// The study report, the lab's page and the map of shapes: each one HTML file that works from
-// file:// without a network.
+// The study report, the lab's page, a probe's and the map of shapes: each one HTML file that works
+// from file:// without a network.
 //
 //   page = template of web/ (script and style inside, compiled into the binary) + one JSON document
 //          (report/report_document.h, report/lab_document.h, report/map_document.h)
@@ -30,5 +30,7 @@ std::string render_overview(const nlohmann::ordered_json& document, const std::s
 /// Renders and writes; readers of `path` see the old file or the whole new one.
 void write_report(const std::filesystem::path& path, const nlohmann::ordered_json& document);
 void write_lab(const std::filesystem::path& path, const nlohmann::ordered_json& document);
+/// The JSON of `fathom probe`.
+void write_probe(const std::filesystem::path& path, const nlohmann::ordered_json& document);
 
 }  // namespace fathom::report

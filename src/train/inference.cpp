@@ -41,8 +41,30 @@ struct Runner {
   }
 };
 
-/// Draws an index from softmax(logits / temperature) among the top k; u is uniform in [0, 1).
-TokenId sample(std::span<const float> logits, const GenerationOptions& options, double u) {
+void check(const Weights& weights, const std::vector<TokenId>& prompt,
+           const GenerationOptions& options) {
+  if (weights.spec.mask != engine::MaskKind::causal) {
+    throw ConfigError("generation needs a causal model; this one has another mask");
+  }
+  if (prompt.empty()) throw ConfigError("the prompt must hold at least one token");
+  validate(options);
+  for (const TokenId id : prompt) {
+    if (id < 0 || id >= weights.spec.vocab) {
+      throw ConfigError(fmt::format("the prompt's token {} is outside the model's vocabulary of {}",
+                                    id, weights.spec.vocab));
+    }
+  }
+}
+
+}  // namespace
+
+void validate(const GenerationOptions& options) {
+  if (options.tokens < 1) throw ConfigError("--tokens must be at least 1");
+  if (!(options.temperature >= 0)) throw ConfigError("--temperature must not be negative");
+  if (options.top_k < 0) throw ConfigError("--top-k must not be negative");
+}
+
+TokenId sample_token(std::span<const float> logits, const GenerationOptions& options, double u) {
   std::vector<TokenId> order(logits.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<TokenId>(i);
   const auto better = [&](TokenId a, TokenId b) {
@@ -68,25 +90,6 @@ TokenId sample(std::span<const float> logits, const GenerationOptions& options, 
   }
   return order.back();
 }
-
-void check(const Weights& weights, const std::vector<TokenId>& prompt,
-           const GenerationOptions& options) {
-  if (weights.spec.mask != engine::MaskKind::causal) {
-    throw ConfigError("generation needs a causal model; this one has another mask");
-  }
-  if (prompt.empty()) throw ConfigError("the prompt must hold at least one token");
-  if (options.tokens < 1) throw ConfigError("--tokens must be at least 1");
-  if (!(options.temperature >= 0)) throw ConfigError("--temperature must not be negative");
-  if (options.top_k < 0) throw ConfigError("--top-k must not be negative");
-  for (const TokenId id : prompt) {
-    if (id < 0 || id >= weights.spec.vocab) {
-      throw ConfigError(fmt::format("the prompt's token {} is outside the model's vocabulary of {}",
-                                    id, weights.spec.vocab));
-    }
-  }
-}
-
-}  // namespace
 
 WeightsEvaluation evaluate_weights(const Weights& weights, const data::TokenSet& tokens,
                                    data::Split split, std::uint64_t limit_tokens, int threads) {
@@ -126,8 +129,8 @@ void generate(const Weights& weights, std::vector<TokenId> prompt, const Generat
     runner.executor->write_tokens(runner.model->tokens, window);
     runner.executor->run(Program::evaluate, {});
     runner.executor->read(runner.model->logits, logits);
-    const TokenId next = sample(std::span(logits).subspan((seen - 1) * vocab, vocab), options,
-                                stream.uniform(as_size(n)));
+    const TokenId next = sample_token(std::span(logits).subspan((seen - 1) * vocab, vocab), options,
+                                      stream.uniform(as_size(n)));
     prompt.push_back(next);
     emit(next);
   }
@@ -140,7 +143,8 @@ void generate_text(const Weights& weights, const std::string& prompt,
     throw DataError(fmt::format("no tokenizer for this model: {}", weights.tokenizer_note));
   }
   const data::Tokenizer& tokenizer = *weights.tokenizer;
-  std::vector<TokenId> ids = tokenizer.encode(prompt);
+  std::vector<TokenId> ids = tokenizer.text_start();
+  tokenizer.encoder()->encode(prompt, ids);
   if (ids.empty()) ids.push_back(tokenizer.end_of_document());
   generate(weights, std::move(ids), options, [&](TokenId id) {
     if (static_cast<std::uint64_t>(id) < tokenizer.vocabulary()) emit(tokenizer.bytes_of(id));

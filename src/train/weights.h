@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,13 @@ struct GenerationOptions {
   std::uint64_t seed = 1;
   int threads = 1;
 };
+
+/// ConfigError, naming the option.
+void validate(const GenerationOptions& options);
+
+/// Draws an index from softmax(logits / temperature) among the top k; u is uniform in [0, 1).
+data::TokenId sample_token(std::span<const float> logits, const GenerationOptions& options,
+                           double u);
 
 /// Continues `prompt`; calls `emit` with every new token. Token n is a pure function of weights,
 /// prompt and options. ConfigError for models that see the future.

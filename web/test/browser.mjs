@@ -119,7 +119,7 @@ export async function open_address(browser, address, options = {}) {
     reducedMotion: 'reduce',
     ...options,
   });
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(90_000);  // generous: compilers may share the cores
   page.errors = [];
   page.requests = [];
   page.on('console', (message) => {

@@ -85,7 +85,7 @@ export function serve_tests(test, { browser, reports }) {
     // The run ends: its record is there again.
     appendFileSync(join(study.run, 'metrics.jsonl'), '{"step":1000,"eval_loss":2.0}\n');
     writeFileSync(join(study.run, 'record.json'), study.record);
-    await line(new RegExp(`^${done + 1} of`)).waitFor({ timeout: 20_000 });
+    await line(new RegExp(`^${done + 1} of`)).waitFor({ timeout: 90_000 });
     await page.waitForFunction(
       (wanted) => document.querySelector('.facts dd').textContent === String(wanted),
       done + 1,

@@ -18,6 +18,7 @@ constexpr std::size_t kSettled = 3;
 /// Every language over {a, b} whose minimal automaton has exactly this many states, once.
 std::vector<Dfa> all_languages(std::size_t states) {
   std::vector<Dfa> languages;
+  if (states == 0) return languages;
   std::set<std::pair<std::vector<std::uint32_t>, std::vector<bool>>> seen;
   std::size_t tables = 1;
   for (std::size_t i = 0; i < 2 * states; ++i) tables *= states;

@@ -1,0 +1,192 @@
+// fathom probe: what a trained model does with its depth.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/json_output.h"
+#include "cli/probe_text.h"
+#include "cli/stop_signals.h"
+#include "core/error.h"
+#include "core/threads.h"
+#include "core/units.h"
+#include "probe/drop.h"
+#include "probe/own_run.h"
+#include "probe/probe.h"
+#include "probe/result_json.h"
+#include "probe/verdict.h"
+#include "report/render_report.h"
+#include "shape/hardware.h"
+#include "terminal/progress.h"
+
+namespace fathom {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ProbeRequest {
+  std::string model, text = "sotu", ids, targets, tokens, window, hardware = kDefaultHardware;
+  std::string drop, write, report;
+  double seconds = 600;
+  std::string memory = "16GB";
+  int threads = 0;
+  bool quick = false, json = false;
+};
+
+constexpr std::int64_t kProbeTokens = 65536, kProbeWindow = 512;
+
+std::string name_of_model(const fs::path& path) {
+  std::string name = path.filename().string();
+  return name.empty() ? path.parent_path().filename().string() : name;
+}
+
+probe::ProbeText read_probe_windows(const pretrained::Weights& weights, const ProbeRequest& o) {
+  probe::TextRequest request;
+  request.text = o.text;
+  request.ids = o.ids;
+  request.targets = o.targets;
+  request.most_tokens = o.tokens.empty() ? kProbeTokens : parse_whole(o.tokens, "--tokens");
+  const std::int64_t context = weights.layout().context;
+  request.window =
+      o.window.empty() ? std::min(kProbeWindow, context) : parse_whole(o.window, "--window");
+  if (request.window < 2 || request.window > context) {
+    throw ConfigError(fmt::format("--window {} is outside 2 to {}, the model's context",
+                                  request.window, context));
+  }
+  if (o.ids.empty() && !o.targets.empty()) throw ConfigError("--targets needs --ids");
+  return probe::read_probe_text(request, weights.tokenizer(), weights.tokenizer_note());
+}
+
+unsigned probe_threads(const ProbeRequest& o) {
+  return threads_or_all(static_cast<unsigned>(o.threads));
+}
+
+probe::ProbeResult run_whole_probe(Session& session, pretrained::Weights& weights,
+                                   const probe::ProbeText& text, const ProbeRequest& o) {
+  probe::ProbeOptions options;
+  options.threads = probe_threads(o);
+  options.seconds = o.seconds;
+  options.fixed_tokens = !o.tokens.empty() || !o.ids.empty();
+  options.hardware = o.hardware;
+  options.heads = options.curves = options.lens = !o.quick;
+  const StopSignals signals;
+  options.stop = [] { return StopSignals::came(); };
+  ProgressLine line(session.err, is_live_error_stream(session.err));
+  options.progress = [&](const std::string& what, double share) { line.update(what, share); };
+  return probe::probe_model(weights, text, name_of_model(o.model), options);
+}
+
+/// The loss without the layers, and the folder without them.
+void run_drop(Session& session, pretrained::Weights& weights, const probe::ProbeText& text,
+              const ProbeRequest& o) {
+  const std::vector<std::int64_t> dropped = probe::parse_layers(o.drop, weights.layout().depth());
+  probe::SweepControl control;
+  control.threads = probe_threads(o);
+  probe::Sweep sweep(weights, control);
+  const std::span<const probe::Window> windows(text.windows);
+  const probe::DropCost cost = probe::measure_drop(sweep, windows, dropped);
+  std::optional<double> reloaded;
+  if (!o.write.empty()) {
+    probe::write_pruned(o.model, dropped, o.write);
+    pretrained::Weights written(pretrained::open_checkpoint(o.write),
+                                static_cast<std::uint64_t>(parse_bytes(o.memory, "--memory")));
+    probe::Sweep again(written, control);
+    reloaded = probe::measure_drop(again, windows, {0}).before.mean;
+  }
+  if (o.json) {
+    Json document = json_document("probe_drop");
+    document["dropped"] = dropped;
+    document["loss"] = cost.before.mean;
+    document["loss_without"] = cost.after.mean;
+    document["cost"] = cost.cost.mean;
+    document["cost_error"] = number_or_null(cost.cost.error);
+    document["folder"] = o.write.empty() ? Json() : Json(o.write);
+    document["reloaded_loss"] = number_or_null(reloaded);
+    print_json(session, document);
+    return;
+  }
+  session.out << session.terminal.plain(fmt::format(
+      "without {}: {:.4f} nats per token, {:.4f} with all; cost {:.4f} ± {:.4f} on this text\n",
+      probe::layers_text(dropped), cost.after.mean, cost.before.mean, cost.cost.mean,
+      (cost.cost.high - cost.cost.low) / 2));
+  if (reloaded) {
+    session.out << fmt::format("wrote {}; read back it has {:.4f} nats per token\n", o.write,
+                               *reloaded);
+  }
+}
+
+void run_probe(Session& session, const ProbeRequest& o) {
+  if (!o.write.empty() && o.drop.empty()) throw ConfigError("--write needs --drop");
+  pretrained::Weights weights(probe::open_model(o.model),
+                              static_cast<std::uint64_t>(parse_bytes(o.memory, "--memory")));
+  ProbeRequest read = o;
+  // Enough for an interval; the whole probe decides for itself.
+  if (!o.drop.empty() && o.tokens.empty()) read.tokens = "16384";
+  const probe::ProbeText text = read_probe_windows(weights, read);
+  if (!o.drop.empty()) return run_drop(session, weights, text, o);
+  const probe::ProbeResult result = run_whole_probe(session, weights, text, o);
+  Json document = json_document("probe");
+  probe::write_result(result, document);
+  if (!o.report.empty()) {
+    Json page = document;
+    page["title"] = "Probe of " + result.model.name;
+    report::write_probe(o.report, page);
+  }
+  if (o.json) return print_json(session, document);
+  session.out << render_probe(result, session.terminal);
+  if (!o.report.empty()) session.out << fmt::format("\n  page: {}\n", o.report);
+}
+
+}  // namespace
+
+void add_probe_command(CommandTree& tree) {
+  auto options = std::make_shared<ProbeRequest>();
+  ProbeRequest& o = *options;
+  Command& command = tree.add(
+      tree.root(), "probe",
+      {"What a trained model does with its depth",
+       "Measures on a text what removing each layer, its attention or its feed-forward would cost "
+       "in nats per token, with intervals, and how much each layer changes the stream; what "
+       "cutting several costs; what the heads do; and where the shape stands against the laws. "
+       "Reads Hugging Face folders, GGUF and llama2.c files and Fathom's own runs.",
+       {{"probe ./tinyllama.gguf", "on the default corpus, until the costs are known"},
+        {"probe runs/small notes.txt --tokens 16K", "a run of one's own on a text of one's own"},
+        {"probe ./model --report page.html", "one page with everything"},
+        {"probe ./model --drop 9,10 --write PRUNED", "a folder without two layers, and its loss"},
+        {"probe ./model --ids ids.txt --targets answers.txt --json", "token ids and targets"}}},
+      [options](Session& session) { run_probe(session, *options); });
+  command.add_option("MODEL", o.model, "A Hugging Face folder, .gguf, llama2.c .bin or run")
+      ->required();
+  command.add_option("TEXT", o.text,
+                     "A text, a folder of texts, a prepared or named corpus (default sotu)");
+  command.add_option("--ids", o.ids, "Token ids instead of a text: one window a line")
+      ->type_name("FILE");
+  command.add_option("--targets", o.targets, "What stands at each place of --ids; -1: not counted")
+      ->type_name("FILE");
+  command
+      .add_option("--tokens", o.tokens,
+                  "Measure this many (default: until costs are settled, at most 65,536)")
+      ->type_name("N");
+  command.add_option("--window", o.window, "Tokens of a window (default 512, or the context)")
+      ->type_name("N");
+  command.add_option("--time", o.seconds, "Begin no round that would end later (default 600)")
+      ->type_name("SECONDS")
+      ->check(Range{0, 1e7});
+  command.add_option("--memory", o.memory, "For layers kept in memory (default 16GB)")
+      ->type_name("BYTES");
+  command.add_flag("--quick", o.quick, "Layers only: no curves, heads or logit lens");
+  command.add_option("--report", o.report, "Also write one HTML page")->type_name("FILE");
+  command.add_option("--drop", o.drop, "Only measure the model without these layers: 9,10 or 3-5")
+      ->type_name("LAYERS");
+  command.add_option("--write", o.write, "Write the model without them as a Hugging Face folder")
+      ->type_name("FOLDER");
+  command.add_option("--hardware", o.hardware, "For modelled decoding times (default h200)")
+      ->type_name("NAME");
+  command.add_option("--threads", o.threads, "Threads (default: all cores)")
+      ->type_name("N")
+      ->check(Range{0, 1024});
+  command.add_flag("--json", o.json, "Print JSON");
+}
+
+}  // namespace fathom

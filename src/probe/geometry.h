@@ -1,0 +1,42 @@
+// What the layers of the intact model do to the stream: angles, norms, contributions.
+//
+// h_l is the stream before layer l, a_l and m_l what its halves add (after post-branch norms; in
+// post-norm models the change of the stream). Means are over tokens, of ratios where a ratio is
+// taken; the first place of a window is kept apart, since many models park large numbers there.
+#pragma once
+
+#include <vector>
+
+#include "probe/paired.h"
+#include "probe/sweep.h"
+
+namespace fathom::probe {
+
+/// Sums over the tokens of one window, one entry per layer.
+struct LayerSums {
+  double influence = 0;        // 1 - cos(h_l, h_{l+1})    (arXiv 2403.03853)
+  double first_influence = 0;  // the same at the first place
+  double angle = 0;            // arccos(cos(h_l, h_{l+1})) / pi
+  double turn = 0;             // arccos(cos(h_{l+1} - h_l, h_{l+2} - h_{l+1})) / pi
+  double norm = 0, attention_norm = 0, ffn_norm = 0;
+  double attention_share = 0;   // |a_l| / |h_l|
+  double ffn_share = 0;         // |m_l| / |h_l + a_l|
+  double share = 0;             // |a_l + m_l| / |h_l|
+  double attention_cosine = 0;  // cos(a_l, h_l)
+  double ffn_cosine = 0;        // cos(m_l, h_l + a_l)
+  double cosine = 0;            // cos(a_l + m_l, h_l)
+  double progress = 0;          // <h_l - h_0, h_L - h_0> / |h_L - h_0|^2, of h_{l+1}
+};
+
+struct WindowGeometry {
+  double tokens = 0;  // without the first place
+  std::vector<LayerSums> layers;
+  /// distance[l][n - 1]: arccos(cos(h_l, h_{l+n})) / pi, summed
+  std::vector<std::vector<double>> distance;
+  std::vector<double> largest;  // of h_l, l = 0 .. L: the largest magnitude of any number,
+  std::vector<double> median;   // and the median magnitude
+};
+
+WindowGeometry measure_geometry(const WindowStreams& streams, std::int64_t width);
+
+}  // namespace fathom::probe

@@ -1,0 +1,30 @@
+// Evaluation and generation with models made elsewhere, on the processor in f32.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pretrained/weights.h"
+#include "probe/paired.h"
+#include "probe/windows.h"
+#include "train/weights.h"
+
+namespace fathom::probe {
+
+struct TextLoss {
+  Cost loss;  // nats per token
+  std::optional<double> bits_per_byte;
+  std::int64_t tokens = 0;
+};
+/// ConfigError for encoders: they predict no next token.
+TextLoss evaluate_text(pretrained::Weights& weights, const ProbeText& text, unsigned threads);
+
+/// Continues the prompt, with what the tokenizer puts before a text in front; the last `context`
+/// tokens are read anew for every token.
+void generate_text(pretrained::Weights& weights, const std::string& prompt,
+                   const train::GenerationOptions& options,
+                   const std::function<void(std::string_view)>& emit);
+
+}  // namespace fathom::probe

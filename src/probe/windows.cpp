@@ -1,0 +1,187 @@
+#include "probe/windows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "core/counts.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "data/corpus.h"
+#include "data/named_corpora.h"
+#include "data/token_set.h"
+
+namespace fathom::probe {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Text beyond this many times what is measured is not read: windows are spread over what is.
+constexpr std::uint64_t kSpread = 4;
+
+std::vector<std::vector<TokenId>> read_rows(const fs::path& path) {
+  std::vector<std::vector<TokenId>> rows;
+  const std::vector<std::string> lines = split(read_text_file(path), '\n');
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::vector<TokenId> row;
+    const char* at = lines[i].data();
+    const char* const end = at + lines[i].size();
+    while (at < end) {
+      if (*at == ' ' || *at == '\t' || *at == '\r') {
+        ++at;
+        continue;
+      }
+      TokenId id = 0;
+      const auto [next, error] = std::from_chars(at, end, id);
+      if (error != std::errc() || id < -1) {
+        throw DataError(
+            fmt::format("{}: line {}: not a list of whole numbers", path.string(), i + 1));
+      }
+      row.push_back(id);
+      at = next;
+    }
+    if (!row.empty()) rows.push_back(std::move(row));
+  }
+  if (rows.empty()) throw DataError(fmt::format("{}: holds no ids", path.string()));
+  return rows;
+}
+
+ProbeText from_ids(const TextRequest& request) {
+  ProbeText text;
+  text.name = fs::path(request.ids).filename().string();
+  const auto rows = read_rows(request.ids);
+  std::vector<std::vector<TokenId>> targets;
+  if (!request.targets.empty()) {
+    targets = read_rows(request.targets);
+    if (targets.size() != rows.size()) {
+      throw DataError(fmt::format("{}: {} lines where {} has {}", request.targets, targets.size(),
+                                  request.ids, rows.size()));
+    }
+  }
+  std::int64_t tokens = 0;
+  for (std::size_t i = 0; i < rows.size() && tokens < request.most_tokens; ++i) {
+    Window window;
+    window.inputs = rows[i];
+    if (targets.empty()) {
+      if (rows[i].size() < 2) {
+        throw DataError(fmt::format("{}: window {} has a single id, so nothing to predict",
+                                    request.ids, i + 1));
+      }
+      window.targets.assign(rows[i].begin() + 1, rows[i].end());
+      window.targets.push_back(-1);
+    } else {
+      window.targets = targets[i];
+      if (window.targets.size() != window.inputs.size()) {
+        throw DataError(fmt::format("{}: line {} has {} targets for {} ids", request.targets, i + 1,
+                                    window.targets.size(), window.inputs.size()));
+      }
+    }
+    tokens += window.target_count();
+    text.windows.push_back(std::move(window));
+  }
+  return text;
+}
+
+/// Tokens of all documents in a row, until there are enough.
+std::vector<TokenId> read_tokens(const TextRequest& request, const data::Tokenizer& tokenizer) {
+  std::vector<TokenId> ids;
+  const fs::path path = data::resolve_corpus(request.text);
+  const std::uint64_t enough = kSpread * as_size(request.most_tokens + request.window);
+  if (data::is_token_set(path)) {
+    const data::TokenSet set(path);
+    const data::TokenFile& file = set.file(data::Split::valid);
+    std::vector<TokenId> held_out(std::min(file.size(), enough));
+    file.copy(0, held_out);
+    if (set.tokenizer().hash() == tokenizer.hash()) return held_out;
+    tokenizer.encoder()->encode(set.tokenizer().decode(held_out), ids);
+    return ids;
+  }
+  data::CorpusReader reader({{path, {}, {}}}, {});
+  const auto encoder = tokenizer.encoder();
+  data::Piece piece;
+  while (ids.size() < enough && reader.next(piece)) {
+    try {
+      encoder->encode(piece.text, ids);
+    } catch (const DataError& error) {
+      throw DataError(fmt::format("{}: {}", piece.origin, error.what()));
+    }
+  }
+  return ids;
+}
+
+ProbeText from_text(const TextRequest& request, const data::Tokenizer& tokenizer) {
+  ProbeText text;
+  text.name = fs::path(request.text).filename().string();
+  if (text.name.empty()) text.name = request.text;
+  text.measures_bytes = true;
+  text.token_bytes = tokenizer.token_bytes();
+  const std::vector<TokenId> ids = read_tokens(request, tokenizer);
+  const std::vector<TokenId> front = tokenizer.text_start();
+  const std::size_t T = as_size(request.window);
+  if (front.size() >= T) throw ConfigError("--window is shorter than what begins a text");
+  const std::size_t step = T - front.size();
+  if (ids.empty()) throw DataError(fmt::format("{}: holds no text", request.text));
+  if (ids.size() < step + 1) {
+    throw DataError(
+        fmt::format("{}: {} tokens are fewer than one window of {}; give a longer text "
+                    "or a shorter --window",
+                    request.text, ids.size(), T));
+  }
+  const std::size_t available = (ids.size() - 1) / step;
+  const std::size_t count =
+      std::min(available, std::max<std::size_t>(1, as_size(request.most_tokens) / step));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t begin = i * available / count * step;
+    Window window;
+    window.inputs = front;
+    const auto first = ids.begin() + static_cast<std::ptrdiff_t>(begin);
+    window.inputs.insert(window.inputs.end(), first, first + static_cast<std::ptrdiff_t>(step));
+    window.targets.assign(window.inputs.begin() + 1, window.inputs.end());
+    window.targets.push_back(first[static_cast<std::ptrdiff_t>(step)]);
+    text.windows.push_back(std::move(window));
+  }
+  return text;
+}
+
+/// A fixed shuffle, so that the first n windows are spread over the text too.
+void spread(std::vector<Window>& windows) {
+  std::vector<Window> result;
+  const std::size_t count = windows.size();
+  std::size_t stride = std::max<std::size_t>(1, count * 5 / 8);
+  while (std::gcd(stride, count) != 1) ++stride;
+  for (std::size_t i = 0; i < count; ++i) result.push_back(std::move(windows[i * stride % count]));
+  windows = std::move(result);
+}
+
+}  // namespace
+
+std::int64_t Window::target_count() const {
+  return std::count_if(targets.begin(), targets.end(), [](TokenId id) { return id >= 0; });
+}
+
+std::int64_t ProbeText::target_count() const {
+  std::int64_t count = 0;
+  for (const Window& window : windows) count += window.target_count();
+  return count;
+}
+
+ProbeText read_probe_text(const TextRequest& request, const data::Tokenizer* tokenizer,
+                          const std::string& tokenizer_note) {
+  ProbeText text;
+  if (!request.ids.empty()) {
+    text = from_ids(request);
+  } else {
+    if (tokenizer == nullptr) {
+      throw DataError(fmt::format("no tokenizer for this model ({}); give token ids with --ids",
+                                  tokenizer_note));
+    }
+    text = from_text(request, *tokenizer);
+  }
+  spread(text.windows);
+  return text;
+}
+
+}  // namespace fathom::probe

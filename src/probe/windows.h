@@ -1,0 +1,45 @@
+// The text a model is probed on: windows of token ids with the targets that count.
+//
+// A text is cut into stretches of equal length, each with the tokenizer's own beginning in front,
+// and windows are taken evenly over it. Ids given by the user are taken as they are.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/tokenizer.h"
+
+namespace fathom::probe {
+
+using data::TokenId;
+
+struct Window {
+  std::vector<TokenId> inputs;
+  std::vector<TokenId> targets;  // as long as inputs; -1: does not count
+  std::int64_t target_count() const;
+};
+
+struct ProbeText {
+  std::vector<Window> windows;
+  std::string name;  // for people: "sotu", "notes.txt"
+  bool measures_bytes = false;
+  std::vector<std::uint32_t> token_bytes;  // of every id, where the tokenizer is known
+
+  std::int64_t target_count() const;
+};
+
+struct TextRequest {
+  std::string text;     // a text file, a folder of them, a named corpus or a prepared one
+  std::string ids;      // a file of ids instead, one window a line
+  std::string targets;  // beside ids: what stands at each place; -1 does not count
+  std::int64_t window = 512;
+  std::int64_t most_tokens = 65536;
+};
+
+/// DataError for an empty text, one shorter than a window, ids that are no numbers.
+ProbeText read_probe_text(const TextRequest& request, const data::Tokenizer* tokenizer,
+                          const std::string& tokenizer_note);
+
+}  // namespace fathom::probe
