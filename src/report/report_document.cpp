@@ -149,8 +149,9 @@ Json findings_json(const Study& study, const std::vector<RunRow>& rows,
 }
 
 /// A part of the findings, or what stands for it while there are none.
-Json found(const Json& findings, const char* part, Json otherwise) {
-  return findings.is_object() && findings.contains(part) ? findings[part] : std::move(otherwise);
+Json found(const Json& findings, const char* part, const Json& otherwise) {
+  if (!findings.is_object() || !findings.contains(part)) return otherwise;
+  return findings[part];
 }
 
 }  // namespace
