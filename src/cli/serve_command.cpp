@@ -18,12 +18,12 @@ namespace fs = std::filesystem;
 
 constexpr int kDefaultPort = 8642;
 
-struct Options {
+struct ServeOptions {
   std::vector<std::string> folders;
   int port = kDefaultPort;
 };
 
-std::vector<fs::path> roots_of(const Options& options) {
+std::vector<fs::path> roots_of(const ServeOptions& options) {
   if (options.folders.empty()) return {"."};
   for (const std::string& folder : options.folders) {
     if (!fs::is_directory(folder)) throw DataError(folder + ": there is no such folder");
@@ -31,7 +31,7 @@ std::vector<fs::path> roots_of(const Options& options) {
   return {options.folders.begin(), options.folders.end()};
 }
 
-void run(Session& session, const Options& options) {
+void run(Session& session, const ServeOptions& options) {
   const StopSignals signals;
   serve::Site site({.roots = roots_of(options),
                     .parse_plan = parse_plan_words,
@@ -46,7 +46,7 @@ void run(Session& session, const Options& options) {
 }  // namespace
 
 void add_serve_command(CommandTree& tree) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ServeOptions>();
   Command& command = tree.add(
       tree.root(), "serve",
       {"Studies that train, the map and lab pages in the browser",

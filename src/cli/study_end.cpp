@@ -17,14 +17,14 @@ namespace fathom {
 namespace {
 
 /// What the finished runs say together.
-struct Findings {
+struct StudyFindings {
   std::optional<fits::RunPoint> best;  // the least loss
   std::optional<fits::StudyFit> fit;
 };
 
-Findings find_out(const study::Study& study) {
+StudyFindings find_out(const study::Study& study) {
   const auto rows = study::collect_rows(study);
-  Findings found;
+  StudyFindings found;
   for (const fits::RunPoint& point : study::points_of(rows)) {
     if (!found.best || point.loss < found.best->loss) found.best = point;
   }
@@ -39,7 +39,7 @@ Json best_json(const std::optional<fits::RunPoint>& best) {
           {"params", best->params}, {"tokens", best->tokens}, {"loss", best->loss}};
 }
 
-void print_findings(Session& session, const study::Study& study, const Findings& found) {
+void print_findings(Session& session, const study::Study& study, const StudyFindings& found) {
   if (!found.best) return;
   session.out << fmt::format("\n  best     {} x {}: loss {:.4f} with {} parameters, {} tokens\n",
                              found.best->layers, found.best->width, found.best->loss,
@@ -64,7 +64,7 @@ void print_findings(Session& session, const study::Study& study, const Findings&
 
 void print_study_end(Session& session, const study::Study& study, const study::RoundsResult& result,
                      bool json) {
-  const Findings found = result.runs.stopped ? Findings{} : find_out(study);
+  const StudyFindings found = result.runs.stopped ? StudyFindings{} : find_out(study);
   if (json) {
     Json document = json_document("study_run");
     document["directory"] = study.folder.name();
