@@ -89,11 +89,17 @@ struct ModelFacts {
                context = 0, parameters = 0;
 };
 
+/// What a law says a model trained with fewer layers would lose, and how far it knows.
+struct TrainedPrice {
+  double nats = 0;
+  std::string evidence;
+};
+
 struct ShapeFacts {
   std::optional<double> law_layers;  // what the laws together ask for at its size
   std::optional<Interval> band;      // depths within 0.5 % of the best loss
   std::string evidence;
-  std::optional<double> trained_price;  // nats: the law's price of `cut` layers fewer, trained so
+  std::optional<TrainedPrice> trained_price;  // of `cut` layers fewer, where the law reaches
   std::int64_t cut = 0;
   double decode_saving = 0;  // share of the time per token that `cut` layers fewer save
   double cache_saving = 0;

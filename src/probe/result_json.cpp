@@ -90,7 +90,7 @@ Json shape_json(const ProbeResult& r) {
             {"band", s.band ? Json{s.band->low, s.band->high} : Json()},
             {"evidence", s.evidence},
             {"cut", s.cut},
-            {"trained_price", number_or_null(s.trained_price)},
+            {"trained_price", s.trained_price ? Json(s.trained_price->nats) : Json()},
             {"decode_saving", number(s.decode_saving)},
             {"cache_saving", number(s.cache_saving)},
             {"hardware", s.hardware}};

@@ -16,17 +16,23 @@ std::int64_t quarter(std::int64_t depth) {
   return std::max<std::int64_t>(1, depth / 4);
 }
 
+/// A law's word counts no further than a factor of ten beyond its data.
+const double kFarthest = std::log(10.0);
+
 /// The law's loss of n layers fewer at equal width and tokens, over that of the model as it is.
-std::optional<double> trained_price(const Shape& shape, const Shape& cut) {
+std::optional<TrainedPrice> trained_price(const Shape& shape, const Shape& cut) {
   const laws::LawPointer law = laws::published_law(laws::GemstonesLaw::kName);
   const ParameterCount now = count_parameters(shape), fewer = count_parameters(cut);
   const double tokens = laws::kTokensPerParameter * as_double(now.non_embedding());
   const auto loss = [&](const Shape& s, const ParameterCount& count) {
     return law->loss(as_double(s.layers), as_double(s.width), as_double(count.paper_12Ld2), tokens);
   };
+  const laws::Place place{as_double(fewer.paper_12Ld2), tokens, as_double(cut.layers)};
   const auto before = loss(shape, now), after = loss(cut, fewer);
-  if (!before || !after) return std::nullopt;
-  return *after - *before;
+  if (!before || !after || laws::distance_outside(law->info(), place) > kFarthest) {
+    return std::nullopt;
+  }
+  return TrainedPrice{*after - *before, name_of(law->loss_evidence(place))};
 }
 
 }  // namespace

@@ -99,10 +99,10 @@ void say_cut(const ProbeResult& r, std::vector<std::string>& out) {
   if (r.shape.trained_price) {
     text += fmt::format(
         "; a model trained with {} fewer would lose about {:.3f} by the "
-        "Gemstones law at 20 tokens a parameter",
+        "Gemstones law at 20 tokens a parameter ({})",
         removed.size() == 1 ? "one layer" : fmt::format("{} layers", removed.size()),
-        *r.shape.trained_price);
-    if (now > 10 * *r.shape.trained_price) text += ": retrain rather than cut";
+        r.shape.trained_price->nats, r.shape.trained_price->evidence);
+    if (now > 10 * r.shape.trained_price->nats) text += ": retrain rather than cut";
   }
   out.push_back(text + ".");
 }
