@@ -132,7 +132,7 @@ std::string subject_of(const std::string& message, const Command& command) {
 
 /// CLI11's complaint in our words.
 std::string own_words(const CLI::ParseError& error, const Command& command) {
-  const std::string message = error.what();
+  std::string message = error.what();
   const std::string subject = subject_of(message, command);
   if (message.ends_with("is required")) return subject + " is required";
   int most = 0, given = 0;

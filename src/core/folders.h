@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 namespace fathom {
 
@@ -12,9 +13,10 @@ void make_folder(const std::filesystem::path& path);
 /// before a person has looked at it. The new name; DataError when it cannot be renamed.
 std::filesystem::path put_aside(const std::filesystem::path& path);
 
-/// Removes the temporary files that killed writers left in the folder (core/atomic_file.h): those
-/// whose process, named in them, is not there any more. On a file system of several machines only
-/// for one who holds the folder's lock: a writer elsewhere looks like one that is gone.
-void remove_leftovers(const std::filesystem::path& folder);
+/// Removes the temporary files that killed writers of these files left beside them
+/// (core/atomic_file.h): those whose process, named in them, is not there any more. On a file
+/// system of several machines only for one who holds the folder's lock: a writer elsewhere looks
+/// like one that is gone.
+void remove_leftovers(const std::vector<std::filesystem::path>& files);
 
 }  // namespace fathom

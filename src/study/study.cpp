@@ -84,7 +84,9 @@ FileLock lock_study(const fs::path& directory, const std::string& what) {
 
 Study begin_study(const fs::path& directory, const std::optional<StudySpec>& given,
                   const data::PrepareProgress& progress) {
-  remove_leftovers(directory);
+  const StudyFolder written(directory);
+  remove_leftovers({written.spec(), written.corpus(), written.points(), written.law(),
+                    written.design(), written.report_document()});
   Study study{.folder = absolute_folder(directory),
               .spec = given ? *given : open_study(directory).spec,
               .runs = {}};

@@ -49,6 +49,7 @@ void start_from_stem(const WorkerOptions& options, const StudyRunFolder& run,
 
 train::RunRecord train_claimed(const WorkerOptions& options, const StudyRunFolder& run) {
   const StudyFolder study(options.directory);
+  remove_leftovers({run.failure()});
   if (!read_run_state(run).damage.empty()) put_aside(run.record());
   const data::TokenSet tokens(study.tokens());
   train::RunSpec spec = train::read_run_spec(run.spec(), {});

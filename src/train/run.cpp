@@ -263,6 +263,26 @@ void check_folder(const RunFolder& folder, const RunSpec& spec, const data::Toke
   }
 }
 
+/// The record of the run, if it has ended. One that is damaged is put aside by a resume, which ends
+/// the run again from its checkpoint.
+std::optional<RunRecord> read_own_record(const RunFolder& folder, const std::string& id,
+                                         const RunOptions& options) {
+  if (!fs::exists(folder.record())) return {};
+  try {
+    RunRecord done = read_run_record(folder.record());
+    if (done.id == id) return done;
+    throw ConfigError(fmt::format("{} holds the finished run {}; give another --out",
+                                  options.directory.string(), done.id));
+  } catch (const DataError& error) {
+    if (!options.resume) throw;
+    const fs::path aside = put_aside(folder.record());
+    if (options.on_note) {
+      options.on_note(fmt::format("{}; put aside as {}", error.what(), aside.filename().string()));
+    }
+    return {};
+  }
+}
+
 /// One process trains a run at a time; the lock dies with it.
 FileLock claim_run(const RunFolder& folder, const std::string& id) {
   make_folder(folder.path());
@@ -281,17 +301,14 @@ RunRecord run_training(const RunSpec& spec, const data::TokenSet& tokens,
                        const RunOptions& options) {
   const RunSpec resolved = resolve(spec, tokens);
   const RunFolder folder(options.directory);
-  if (fs::exists(folder.record())) {
-    RunRecord done = read_run_record(folder.record());
-    if (done.id == run_id(resolved, tokens.hash())) return done;
-    throw ConfigError(fmt::format("{} holds the finished run {}; give another --out",
-                                  options.directory.string(), done.id));
+  if (const auto done = read_own_record(folder, run_id(resolved, tokens.hash()), options)) {
+    return *done;
   }
   std::optional<FileLock> claim;
   if (!options.claimed) claim.emplace(claim_run(folder, run_id(resolved, tokens.hash())));
   // Nobody else writes here: what is half-written was left by a kill.
-  remove_leftovers(folder.path());
-  remove_leftovers(folder.checkpoint().parent_path());
+  remove_leftovers(
+      {folder.spec(), folder.metrics(), folder.record(), folder.checkpoint(), folder.stem()});
   check_folder(folder, resolved, tokens, options.resume);
   return Run(resolved, tokens, options).go();
 }

@@ -103,6 +103,7 @@ int mutants(std::size_t count, std::uint64_t seed) {
   std::size_t wrong = 0, executions = 0;
   double slowest = 0, largest = 0;
   for (std::size_t number = 0; executions < count; ++number) {
+    if (number % 10'000 == 9'999) fmt::print(stderr, "{} executions so far\n", executions);
     const Target& target = targets[number % targets.size()];
     Random random = generator(seed, number);
     const Outcome outcome =

@@ -10,7 +10,7 @@ struct ChildResult {
   int code = 0;
   int signal = 0;  // that ended it, or 0
   bool hung = false;
-  double seconds = 0;
+  double seconds = 0;  // of processor time
   double peak_bytes = 0;
   std::string out, err;
 
@@ -22,7 +22,8 @@ struct ChildResult {
 };
 
 /// Forks and runs the command line in the child: no exec, so that thousands take seconds. The
-/// caller must not have started threads. A child that takes longer than `limit_seconds` is killed.
+/// caller must not have started threads. A child that takes more processor time than
+/// `limit_seconds`, or much longer by the clock, is killed: it hangs.
 ChildResult run_in_child(const std::vector<std::string>& arguments, double limit_seconds = 10);
 
 }  // namespace fathom::attack

@@ -5,10 +5,12 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}
 mkdir -p build/fuzz/findings
-for name in safetensors token_file toml; do
+for name in safetensors token_file toml record points law hf_config; do
   mkdir -p "build/fuzz/corpus/$name"
   echo "== $name" >&2
+  dict=tests/fuzz/$name.dict
+  [ -f "$dict" ] || dict=
   "build/fuzz/${name}_fuzz" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 \
     -artifact_prefix="build/fuzz/findings/$name-" -print_final_stats=1 -verbosity=1 \
-    -dict="tests/fuzz/$name.dict" "build/fuzz/corpus/$name" "tests/fuzz/seeds/$name"
+    ${dict:+"-dict=$dict"} "build/fuzz/corpus/$name" "tests/fuzz/seeds/$name"
 done
