@@ -232,7 +232,7 @@ Json StudyWatch::news(std::int64_t seen) {
   Json findings = nullptr;
   if (findings_.json && findings_changed_ > seen) findings = *findings_.json;
   return {{"schema", "fathom.news.v1"}, {"version", version_}, {"reload", other},
-          {"state", state()},          {"runs", rows},        {"curves", curves},
+          {"state", state()},           {"runs", rows},        {"curves", curves},
           {"findings", findings}};
 }
 

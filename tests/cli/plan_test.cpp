@@ -65,7 +65,8 @@ TEST(PlanCommand, NextCountsTheSameModel) {
     std::vector<std::string> arguments = split(command.substr(0, command.find('\n')), ' ');
     const auto plan = json_of({"plan", size, "--kv-group", "2"});
     const auto counted = json_of(arguments);
-    EXPECT_EQ(counted["parameters"]["total"], plan["recommendation"]["parameters"]["total"]) << size;
+    EXPECT_EQ(counted["parameters"]["total"], plan["recommendation"]["parameters"]["total"])
+        << size;
   }
 }
 

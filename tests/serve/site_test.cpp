@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/json_text.h"
 #include "report/schema_check.h"
-#include "core/file_lock.h"
 #include "study/planted_study.h"
 #include "study/tiny_study.h"
 

@@ -106,17 +106,16 @@ TEST(LocalExecutor, AKilledWorkerIsStartedAgain) {
 TEST(LocalExecutor, AFailureIsRecordedWithItsReasonAndTriedAgainLater) {
   const TinyStudy tiny;
   const Study study = tiny.begin();
-  // A checkpoint that is none: the worker says so and ends.
+  // A folder where the metrics should go: the worker says so and ends.
   const StudyRunFolder folder = study.folder.run(study.runs[0].id);
-  fs::create_directories(folder.checkpoint().parent_path());
-  write_file_atomically(folder.checkpoint(), "broken");
+  fs::create_directories(folder.metrics());
   const ExecutorResult result = run_all(study);
   EXPECT_EQ(result.failed, 1u);
   EXPECT_EQ(result.done, 3u);
   const RunState state = read_run_state(folder);
   EXPECT_EQ(state.status, RunStatus::failed);
-  EXPECT_NE(state.reason.find("state.safetensors"), std::string::npos) << state.reason;
-  fs::remove_all(folder.checkpoint().parent_path());
+  EXPECT_NE(state.reason.find("metrics.jsonl"), std::string::npos) << state.reason;
+  fs::remove_all(folder.metrics());
   EXPECT_EQ(run_all(study).done, 4u);
   EXPECT_FALSE(fs::exists(folder.failure()));
 }

@@ -156,6 +156,7 @@ export const kCharts = [
 ];
 
 export async function show(page, id) {
-  await page.locator(`#${id}`).scrollIntoViewIfNeeded();
+  // Not scrollIntoViewIfNeeded, which waits for two equal frames: a starved browser draws few.
+  await page.locator(`#${id}`).evaluate((element) => element.scrollIntoView({ block: 'center' }));
   await page.locator(`#${id} .stage > svg`).waitFor();
 }
