@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/uninterrupted.h"
 
 namespace fathom {
 namespace {
@@ -29,7 +30,8 @@ void sync_folder(const std::filesystem::path& path) {
 
 AtomicFile::AtomicFile(std::filesystem::path path)
     : path_(std::move(path)), temporary_(fmt::format("{}.{}.tmp", path_.string(), getpid())) {
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  file_ = uninterrupted(
+      [&] { return open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); });
   if (file_ < 0) fail("cannot create");
   buffer_.reserve(kBufferBytes);
 }
@@ -88,7 +90,7 @@ void AtomicFile::rewrite(std::uint64_t offset, const void* data, std::size_t byt
 
 void AtomicFile::commit() {
   flush();
-  if (fsync(file_) != 0) fail("cannot sync");
+  if (uninterrupted([&] { return fsync(file_); }) != 0) fail("cannot sync");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot rename");
   close(std::exchange(file_, -1));
   sync_folder(path_);
