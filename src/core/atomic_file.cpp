@@ -10,7 +10,11 @@
 #include <utility>
 
 #include "core/error.h"
+<<<<<<< HEAD
 #include "core/files.h"
+=======
+#include "core/uninterrupted.h"
+>>>>>>> guard
 
 namespace fathom {
 namespace {
@@ -29,9 +33,16 @@ void sync_folder(const std::filesystem::path& path) {
 
 }  // namespace
 
+<<<<<<< HEAD
 AtomicFile::AtomicFile(const std::filesystem::path& path)
     : path_(behind_symlinks(path)), temporary_(fmt::format("{}.{}.tmp", path_.string(), getpid())) {
   file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+=======
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)), temporary_(fmt::format("{}.{}.tmp", path_.string(), getpid())) {
+  file_ = uninterrupted(
+      [&] { return open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); });
+>>>>>>> guard
   if (file_ < 0) fail("cannot create");
   struct stat replaced {};
   if (stat(path_.c_str(), &replaced) == 0) fchmod(file_, replaced.st_mode & 07777);
@@ -92,7 +103,7 @@ void AtomicFile::rewrite(std::uint64_t offset, const void* data, std::size_t byt
 
 void AtomicFile::commit() {
   flush();
-  if (fsync(file_) != 0) fail("cannot sync");
+  if (uninterrupted([&] { return fsync(file_); }) != 0) fail("cannot sync");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot rename");
   close(std::exchange(file_, -1));
   sync_folder(path_);

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_text.h"
+#include "core/uninterrupted.h"
 
 namespace fathom::train {
 namespace {
@@ -86,14 +87,15 @@ void MetricsWriter::fail(const char* doing) const {
 }
 
 bool MetricsWriter::open(std::uint64_t kept_bytes) {
-  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  file_ = uninterrupted(
+      [&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644); });
   if (file_ < 0) fail("open");
   struct stat status {};
   if (fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) fail("append to this");
   bytes_ = kept_bytes;
   const bool whole = as_size(status.st_size) >= kept_bytes;
   if (!whole) bytes_ = read_text_file(path_, SIZE_MAX).rfind('\n') + 1;  // 0 without a line
-  if (ftruncate(file_, static_cast<off_t>(bytes_)) != 0) fail("cut");
+  if (uninterrupted([&] { return ftruncate(file_, static_cast<off_t>(bytes_)); }) != 0) fail("cut");
   return whole;
 }
 
@@ -123,7 +125,7 @@ void MetricsWriter::write(Json line) {
 }
 
 void MetricsWriter::sync() {
-  if (file_ >= 0 && fsync(file_) != 0) fail("sync");
+  if (file_ >= 0 && uninterrupted([&] { return fsync(file_); }) != 0) fail("sync");
 }
 
 std::vector<std::string> damaged_metrics(const fs::path& path, std::uint64_t bytes) {

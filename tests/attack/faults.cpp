@@ -85,6 +85,11 @@ bool strikes(Place place) {
   return true;
 }
 
+/// Calls that no signal interrupts (POSIX lists no EINTR for them) fail in other ways only.
+bool strikes_folder(const char* path) {
+  return plan().error != EINTR && strikes(path);
+}
+
 template <class Function>
 Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
@@ -126,22 +131,22 @@ int ftruncate64(int file, off64_t size) noexcept {
 
 int rename(const char* from, const char* to) noexcept {
   static auto* real = next<int(const char*, const char*)>("rename");
-  return strikes(to) ? -1 : real(from, to);
+  return strikes_folder(to) ? -1 : real(from, to);
 }
 
 int link(const char* from, const char* to) noexcept {
   static auto* real = next<int(const char*, const char*)>("link");
-  return strikes(to) ? -1 : real(from, to);
+  return strikes_folder(to) ? -1 : real(from, to);
 }
 
 int unlink(const char* path) noexcept {
   static auto* real = next<int(const char*)>("unlink");
-  return strikes(path) ? -1 : real(path);
+  return strikes_folder(path) ? -1 : real(path);
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
   static auto* real = next<int(const char*, mode_t)>("mkdir");
-  return strikes(path) ? -1 : real(path, mode);
+  return strikes_folder(path) ? -1 : real(path, mode);
 }
 
 int open(const char* path, int flags, ...) {
