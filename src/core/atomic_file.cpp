@@ -10,11 +10,8 @@
 #include <utility>
 
 #include "core/error.h"
-<<<<<<< HEAD
 #include "core/files.h"
-=======
 #include "core/uninterrupted.h"
->>>>>>> guard
 
 namespace fathom {
 namespace {
@@ -31,18 +28,24 @@ void sync_folder(const std::filesystem::path& path) {
   close(handle);
 }
 
+/// The name can be foreseen, so nothing that lies there is opened or followed: a leftover or a link
+/// that somebody laid is removed and the file made anew.
+int create_new(const std::filesystem::path& path) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  const auto create = [&] { return open(path.c_str(), kFlags, 0666); };
+  int file = uninterrupted(create);
+  for (int tries = 0; file < 0 && errno == EEXIST && tries < 3; ++tries) {
+    unlink(path.c_str());
+    file = uninterrupted(create);
+  }
+  return file;
+}
+
 }  // namespace
 
-<<<<<<< HEAD
 AtomicFile::AtomicFile(const std::filesystem::path& path)
     : path_(behind_symlinks(path)), temporary_(fmt::format("{}.{}.tmp", path_.string(), getpid())) {
-  file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-=======
-AtomicFile::AtomicFile(std::filesystem::path path)
-    : path_(std::move(path)), temporary_(fmt::format("{}.{}.tmp", path_.string(), getpid())) {
-  file_ = uninterrupted(
-      [&] { return open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644); });
->>>>>>> guard
+  file_ = create_new(temporary_);
   if (file_ < 0) fail("cannot create");
   struct stat replaced {};
   if (stat(path_.c_str(), &replaced) == 0) fchmod(file_, replaced.st_mode & 07777);

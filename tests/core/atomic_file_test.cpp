@@ -80,6 +80,18 @@ TEST(AtomicFile, WritesThroughSymlinksAndKeepsTheMode) {
   EXPECT_THROW(write_file_atomically(folder / "round", "x"), DataError);
 }
 
+// Whoever foresees the temporary name and lays a link there gets nothing of his overwritten.
+TEST(AtomicFile, DoesNotFollowALinkAtItsTemporaryName) {
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder / "law.json", foreign = folder / "foreign";
+  write_file_atomically(foreign, "theirs");
+  std::filesystem::create_symlink(foreign, fmt::format("{}.{}.tmp", file.string(), getpid()));
+  write_file_atomically(file, "ours");
+  EXPECT_EQ(read_text_file(foreign), "theirs");
+  EXPECT_EQ(read_text_file(file), "ours");
+  EXPECT_FALSE(std::filesystem::is_symlink(file));
+}
+
 TEST(WriteFileOrDevice, FeedsPipesAndDevicesAndLeavesThemInPlace) {
   namespace fs = std::filesystem;
   const ScratchFolder folder;
