@@ -85,7 +85,7 @@ double median_of(std::vector<double> values) {
 
 }  // namespace
 
-void compare_designs(int worlds, bool rounds) {
+void compare_designs(int worlds, int first, bool rounds) {
   // What the grid reaches with about four seeds.
   const DesignGoal goals[]{{GoalKind::slope, 0.01, 0, 0, 0},
                            {GoalKind::offset, 0.06, 0, 0, 0},
@@ -94,7 +94,7 @@ void compare_designs(int worlds, bool rounds) {
   for (const DesignGoal& goal : goals) {
     std::vector<double> shares, grids, designs;
     int only_design = 0, only_grid = 0, neither = 0;
-    for (int draw = 1; draw <= worlds; ++draw) {
+    for (int draw = first; draw < first + worlds; ++draw) {
       const auto stream = static_cast<std::uint64_t>(draw);
       const PlantedWorld world = draw_world({}, stream);
       const auto grid = grid_cost(world, goal, stream, rounds);

@@ -31,9 +31,9 @@ inline void print(const std::string& title, const Tallies& tallies) {
 }
 
 /// The surface fitted to all runs: a, b, crossings, best depths, and the form.
-void count_surfaces(int worlds);
+void count_surfaces(int worlds, int first);
 
 /// What a design costs beside an evenly grown grid; one line a world and round with `rounds`.
-void compare_designs(int worlds, bool rounds);
+void compare_designs(int worlds, int first, bool rounds);
 
 }  // namespace fathom::fits

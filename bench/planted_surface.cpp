@@ -31,11 +31,11 @@ void count_crossings(const PlantedWorld& world, std::uint64_t draw, const Surfac
   }
 }
 
-void count_family(const std::string& title, const PlantedFamily& family, int worlds) {
+void count_family(const std::string& title, const PlantedFamily& family, int worlds, int first) {
   Tallies tallies;
   int told = 0;
   int fitted = 0;
-  for (int draw = 1; draw <= worlds; ++draw) {
+  for (int draw = first; draw < first + worlds; ++draw) {
     const PlantedWorld world = draw_world(family, static_cast<std::uint64_t>(draw));
     std::string reason;
     const auto points = world.draw(static_cast<std::uint64_t>(draw));
@@ -56,7 +56,7 @@ void count_family(const std::string& title, const PlantedFamily& family, int wor
 
 }  // namespace
 
-void count_surfaces(int worlds) {
+void count_surfaces(int worlds, int first) {
   PlantedFamily wild;
   wild.wild = true;
   PlantedFamily bent;
@@ -75,7 +75,7 @@ void count_surfaces(int worlds) {
         std::pair{"a bowl that no form has (quartic)", strange},
         std::pair{"noise that falls with size as N^-0.3", quiet_small},
         std::pair{"power-law worlds", power}}) {
-    count_family(title, family, worlds);
+    count_family(title, family, worlds, first);
   }
 }
 

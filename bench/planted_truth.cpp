@@ -1,5 +1,8 @@
 // How often stated 95 % intervals hold the planted truth: planted_truth [DRAWS, default 100]
-// [transitions|joint|surface|design|rounds].
+// [transitions|joint|surface|design|rounds] [FIRST, default 1].
+//
+// Worlds are numbered: FIRST is the first one drawn, so that settings chosen on some worlds can be
+// judged on others.
 //
 // Synthetic studies with known transitions, a and b, with a known joint law and with a known
 // surface; the share of draws whose interval holds the truth, for every kind of interval Fathom
@@ -100,8 +103,11 @@ JointLaw one_length_law() {
 int main(int count, char** arguments) {
   const int draws = count > 1 ? std::atoi(arguments[1]) : 100;
   const std::string part = count > 2 ? arguments[2] : "";
-  if (part == "surface") return count_surfaces(draws), 0;
-  if (part == "design" || part == "rounds") return compare_designs(draws, part == "rounds"), 0;
+  const int first = count > 3 ? std::atoi(arguments[3]) : 1;
+  if (part == "surface") return count_surfaces(draws, first), 0;
+  if (part == "design" || part == "rounds") {
+    return compare_designs(draws, first, part == "rounds"), 0;
+  }
   const PlantedTransitions one_seed;
   PlantedTransitions three_seeds = one_seed;
   three_seeds.seeds = 3;
@@ -119,7 +125,7 @@ int main(int count, char** arguments) {
                                        std::pair{"3 depths, 5 sizes, 2 seeds", few}}) {
     if (part == "joint") break;
     Tallies tallies;
-    for (int draw = 1; draw <= draws; ++draw) {
+    for (int draw = first; draw < first + draws; ++draw) {
       count_transitions(planted, static_cast<std::uint64_t>(draw), tallies);
     }
     print(title, tallies);
@@ -132,7 +138,7 @@ int main(int count, char** arguments) {
         std::pair{"joint law w+L+T*L, 60 runs of 20 shapes", PlantedJoint{planted_law(true)}}}) {
     if (part == "transitions") break;
     Tallies tallies;
-    for (int draw = 1; draw <= draws; ++draw) {
+    for (int draw = first; draw < first + draws; ++draw) {
       count_joint(planted, static_cast<std::uint64_t>(draw), tallies);
     }
     print(title, tallies);
