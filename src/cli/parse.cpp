@@ -76,7 +76,8 @@ void add_options(CLI::App& app, const Command& command) {
     } else if (option->names() == kVersionNames) {
       app.set_version_flag(option->names(), "");
     } else if (option->is_flag()) {
-      app.add_flag(option->names(), *std::get<bool*>(option->target()), option->description());
+      app.add_flag(option->names(), *std::get<bool*>(option->target()), option->description())
+          ->disable_flag_override();
     } else {
       add_value_option(app, *option);
     }
@@ -130,6 +131,11 @@ std::string subject_of(const std::string& message, const Command& command) {
   return name;
 }
 
+/// CLI11 leaves the dashes of a flag out.
+std::string flag_name(const std::string& name) {
+  return name.starts_with("-") ? name : (name.size() == 1 ? "-" : "--") + name;
+}
+
 /// CLI11's complaint in our words.
 std::string own_words(const CLI::ParseError& error, const Command& command) {
   std::string message = error.what();
@@ -143,10 +149,10 @@ std::string own_words(const CLI::ParseError& error, const Command& command) {
     return most == 1 ? fmt::format("{} is given {} times; give it once", subject, given)
                      : fmt::format("{} takes at most {} words; {} are given", subject, most, given);
   }
+  if (message.ends_with("flag override")) return flag_name(subject) + " takes no value";
   if (error.get_name() == "ArgumentMismatch") return subject + " needs a value";
   if (error.get_name() == "ConversionError") {
-    // "Could not convert: --name = word", of a flag "Could not convert: word"
-    return "a value cannot be read or a flag was given one" + message.substr(message.find(':'));
+    return "a value cannot be read" + message.substr(message.find(':'));
   }
   return message;
 }

@@ -97,6 +97,8 @@ TEST(Command, TheParserSpeaksOurWords) {
   Sample sample;
   EXPECT_EQ(sample.error({"wall", "--share"}), "--share needs a value. See 'fathom paint --help'.");
   EXPECT_EQ(sample.error({"wall", "--count"}), "--count needs a value. See 'fathom paint --help'.");
+  EXPECT_EQ(sample.error({"wall", "--json=3"}),
+            "--json takes no value. See 'fathom paint --help'.");
   EXPECT_EQ(sample.error({"wall", "-n", "3", "-n", "4"}),
             "--count is given 2 times; give it once. See 'fathom paint --help'.");
 }
