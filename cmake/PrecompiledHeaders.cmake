@@ -1,10 +1,11 @@
-# fathom_precompile(NAME HEADERS header... LINKS library...)
+# fathom_precompile(NAME HEADERS header... LINKS library... [OPTIONS option...])
 # fathom_use_precompiled(TARGET NAME OPENMP)
 #
 # Precompiled headers that many targets share. GCC takes them only with the same code generation
-# flags (-O1 to -O3 and warnings may differ), so there is one form with OpenMP and one without.
+# flags (-O1 to -O3 and warnings may differ, -O0 may not), so there is one form with OpenMP and one
+# without.
 function(fathom_precompile name)
-  cmake_parse_arguments(PCH "" "" "HEADERS;LINKS" ${ARGN})
+  cmake_parse_arguments(PCH "" "" "HEADERS;LINKS;OPTIONS" ${ARGN})
   if(NOT FATHOM_PCH)
     return()
   endif()
@@ -12,6 +13,7 @@ function(fathom_precompile name)
     set(target pch_${name}_${openmp})
     add_library(${target} OBJECT ${CMAKE_SOURCE_DIR}/cmake/empty.cpp)
     target_link_libraries(${target} PRIVATE ${PCH_LINKS} $<$<BOOL:${openmp}>:OpenMP::OpenMP_CXX>)
+    target_compile_options(${target} PRIVATE ${PCH_OPTIONS})
     target_precompile_headers(${target} PRIVATE ${PCH_HEADERS})
   endforeach()
 endfunction()
@@ -24,4 +26,4 @@ endfunction()
 
 fathom_precompile(rooms LINKS fmt::fmt HEADERS
   <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span>
-  <string> <string_view> <variant> <vector> <fmt/format.h>)
+  <string> <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)

@@ -1,4 +1,5 @@
-// Every browser test in one process:   FATHOM=build/release/fathom node test/all.mjs
+// The browser tests:   FATHOM=build/release/fathom node test/all.mjs [NAME...]
+// With names only those sets, e.g. `map serve`, so that ctest can run several processes at once.
 // Exit code 77 means skipped: there is no Chromium on the PATH.
 import test, { after, before } from 'node:test';
 import { find_chromium, launch, Reports } from './browser.mjs';
@@ -31,11 +32,21 @@ after(async () => {
 });
 
 const context = { browser: () => running, reports };
-schema_tests(test, context);
-page_tests(test, context);
-law_tests(test, context);
-chart_tests(test, context);
-table_tests(test, context);
-lab_tests(test, context);
-map_tests(test, context);
-serve_tests(test, context);
+const sets = {
+  schema: schema_tests,
+  page: page_tests,
+  law: law_tests,
+  charts: chart_tests,
+  table: table_tests,
+  lab: lab_tests,
+  map: map_tests,
+  serve: serve_tests,
+};
+const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(sets);
+for (const name of names) {
+  if (!(name in sets)) {
+    console.log(`${name}: no such set; there are ${Object.keys(sets).join(', ')}`);
+    process.exit(2);
+  }
+  sets[name](test, context);
+}
