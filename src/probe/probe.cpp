@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "probe/curves.h"
+#include "probe/head_importance.h"
 #include "probe/heads.h"
 #include "probe/lens.h"
 #include "probe/removals.h"
@@ -23,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kStreamBytes = 1u << 30, kFitBytes = 512u << 20;
-constexpr std::int64_t kLensTokens = 2048, kHeadTokens = 4096;
+constexpr std::int64_t kLensTokens = 2048, kHeadTokens = 4096, kImportanceTokens = 2048;
 constexpr std::size_t kRepeatedWindows = 4, kMostHeads = 32, kAllHeads = 64;
 
 /// The first windows that together hold at least this many targets.
@@ -49,8 +50,14 @@ class Probing {
                 std::max<std::size_t>(1, text.windows.size() / 4)) {}
 
   ProbeResult run(const std::string& name) {
-    result_.has_loss = layout_.head != pretrained::HeadKind::none && layout_.causal;
+    result_.has_loss = layout_.head != pretrained::HeadKind::none;
     describe(name);
+    if (result_.has_loss && !layout_.causal) {
+      result_.notes.push_back(fmt::format(
+          "Losses are of masked tokens: {:.0f} % of the places of every window hold the mask token "
+          "and only they count, the same places for every variant.",
+          100 * kMaskedShare));
+    }
     measure_rounds();
     removals_.fill(result_);
     mark_equal_layers();
@@ -79,7 +86,7 @@ class Probing {
     c.threads = options_.threads;
     c.memory_bytes = kStreamBytes;
     c.keep_middles = middles;
-    c.with_losses = layout_.head != pretrained::HeadKind::none && layout_.causal;
+    c.with_losses = layout_.head != pretrained::HeadKind::none;
     c.stop = options_.stop;
     c.progress = [this](double runs) {
       done_ += runs;
@@ -111,6 +118,7 @@ class Probing {
     m.vocab = layout_.vocab;
     m.context = layout_.context;
     m.parameters = weights_.parameter_count();
+    m.causal = layout_.causal;
     result_.text = text_.name;
     result_.window = std::ssize(text_.windows.front().inputs);
   }
@@ -180,7 +188,7 @@ class Probing {
   }
 
   void count_bytes() {
-    if (!text_.measures_bytes || !result_.has_loss) return;
+    if (!text_.measures_bytes || !result_.has_loss || !layout_.causal) return;
     double bytes = 0, tokens = 0;
     for (std::size_t w = 0; w < measured_; ++w) {
       for (const TokenId id : text_.windows[w].targets) {
@@ -291,6 +299,9 @@ class Probing {
     result_.heads = measure_heads(plain_, windows, repeated, front, repeat);
     for (const Window& window : windows) result_.head_tokens += std::ssize(window.inputs);
     if (!result_.has_loss) return;
+    const auto first = first_windows(windows, kImportanceTokens);
+    begin_part("importance of heads", 0);
+    measure_head_importance(plain_, first, result_.heads);
     const std::size_t most = result_.heads.size() <= kAllHeads ? kAllHeads : kMostHeads;
     const double cost =
         as_double(std::min(most, result_.heads.size())) * as_double(layout_.depth()) / 2;

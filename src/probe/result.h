@@ -66,8 +66,9 @@ struct HeadResult {
   std::int64_t layer = 0, head = 0;
   HeadRole role = HeadRole::mixed;
   HeadScores scores;
-  double contribution = 0;      // |what it writes| / |stream|
-  std::optional<Cost> removal;  // its output set to zero
+  double contribution = 0;           // |what it writes| / |stream|
+  std::optional<double> importance;  // mean |dL/d gate|, nats per token (head_importance.h)
+  std::optional<Cost> removal;       // its output set to zero
 };
 
 /// Loss against layers kept; the first point is the whole model.
@@ -87,6 +88,7 @@ struct ModelFacts {
   std::string name, family;
   std::int64_t layers = 0, width = 0, heads = 0, key_heads = 0, head_size = 0, ffn = 0, vocab = 0,
                context = 0, parameters = 0;
+  bool causal = true;  // predicts the next token; otherwise masked ones
 };
 
 /// What a law says a model trained with fewer layers would lose, and how far it knows.

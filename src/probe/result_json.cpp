@@ -79,6 +79,7 @@ Json head_json(const HeadResult& h) {
             {"local", number(h.scores.local)},
             {"broad", number(h.scores.broad)}}},
           {"contribution", number(h.contribution)},
+          {"importance", number_or_null(h.importance)},
           {"removal", optional_cost(h.removal)}};
 }
 
@@ -108,7 +109,8 @@ Json model_json(const ModelFacts& m) {
           {"ffn", m.ffn},
           {"vocabulary", m.vocab},
           {"context", m.context},
-          {"parameters", m.parameters}};
+          {"parameters", m.parameters},
+          {"predicts", m.causal ? "next token" : "masked tokens"}};
 }
 
 }  // namespace
