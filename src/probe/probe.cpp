@@ -60,6 +60,10 @@ class Probing {
     }
     measure_rounds();
     removals_.fill(result_);
+    if (result_.has_loss && !std::isfinite(result_.loss.mean)) {
+      throw DataError(fmt::format(
+          "{}: the loss on this text is not a finite number: the weights overflow f32", name));
+    }
     mark_equal_layers();
     count_bytes();
     sample_.measure(result_.streams, options_.threads);

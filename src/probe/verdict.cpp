@@ -66,11 +66,12 @@ void say_layers(const ProbeResult& r, std::vector<std::string>& out) {
                               harmful.size() == 1 ? "hurts" : "each hurt",
                               harmful.size() == 1 ? "it" : "one of them"));
   }
+  const bool known = least.cls != LayerClass::undecided;
   if (idle.empty() && harmful.empty() && least.removal.low > 0.01) {
     out.push_back(fmt::format(
         "Every layer earns its place on this text: the cheapest, layer {}, costs {}, {}.",
         least.layer, cost_text(least.removal), perplexity(least.removal.mean)));
-  } else if (idle.empty() && harmful.empty()) {
+  } else if (idle.empty() && harmful.empty() && known) {
     out.push_back(fmt::format("The cheapest layer on this text, layer {}, costs {}, {}.",
                               least.layer, cost_text(least.removal),
                               perplexity(least.removal.mean)));
@@ -78,7 +79,7 @@ void say_layers(const ProbeResult& r, std::vector<std::string>& out) {
   if (!unknown.empty()) {
     out.push_back(
         fmt::format("Not enough text to tell for {}: the interval reaches from below 0 "
-                    "to above {}.",
+                    "to above {}, or there is none.",
                     layers_text(unknown), kCheapCost));
   }
 }

@@ -4,8 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/error.h"
 #include "core/json_text.h"
 #include "probe/probe.h"
+#include "shape/hf_config.h"
+#include "shape/parameters.h"
 
 namespace fathom::probe {
 namespace {
@@ -44,6 +47,24 @@ TEST(ProbeGolden, InfluenceAndRemovalsAreThoseOfAScriptOverTransformers) {
     }
   }
   EXPECT_GT(compared, 50u);
+}
+
+TEST(ProbeGolden, ShapesCountTheParametersOfEveryDecoder) {
+  std::size_t counted = 0;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(FATHOM_SOURCE_DIR) / "tests/golden/families")) {
+    SCOPED_TRACE(entry.path().filename().string());
+    const pretrained::Weights weights(pretrained::open_checkpoint(entry.path()), 1u << 30);
+    const pretrained::Layout& layout = weights.layout();
+    if (!layout.causal || layout.embedding_width != layout.width) {
+      EXPECT_THROW(read_hf_config(entry.path()), Error);  // rather no number than a wrong one
+      continue;
+    }
+    EXPECT_EQ(count_parameters(read_hf_config(entry.path()).shape).total(),
+              weights.parameter_count());
+    ++counted;
+  }
+  EXPECT_GT(counted, 25u);
 }
 
 }  // namespace
