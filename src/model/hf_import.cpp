@@ -138,8 +138,8 @@ ImportedModel import_hf(const std::filesystem::path& folder) {
   const HfModel hf = read_hf_config(folder);
   if (hf.model_type != "gpt2" && hf.model_type != "llama" && hf.model_type != "mistral") {
     throw ConfigError(fmt::format(
-        "{}: models of type '{}' can be counted, probed and evaluated but not imported; gpt2, "
-        "llama and mistral can",
+        "{}: models of type '{}' are not imported; gpt2, llama and mistral are (probe, eval and "
+        "generate read more families as they are)",
         origin, hf.model_type));
   }
   ImportedModel model;
