@@ -35,6 +35,17 @@ std::vector<double> gate_gradients(const pretrained::Forward& forward,
 
 }  // namespace
 
+std::optional<double> importance_agreement(const std::vector<HeadResult>& heads) {
+  std::vector<double> importance, cost;
+  for (const HeadResult& head : heads) {
+    if (!head.importance || !head.removal) continue;
+    importance.push_back(*head.importance);
+    cost.push_back(std::abs(head.removal->mean));
+  }
+  if (cost.size() < 3) return std::nullopt;
+  return rank_correlation(importance, cost);
+}
+
 void measure_head_importance(Sweep& sweep, std::span<const Window> windows,
                              std::vector<HeadResult>& heads) {
   const pretrained::Layout& layout = sweep.weights().layout();

@@ -11,6 +11,10 @@
 
 namespace fathom::probe {
 
+/// How well the order by importance is that by |removal cost|, over heads that have both; nothing
+/// for fewer than three. Where the loss is close to 0 every slope is, and importance says little.
+std::optional<double> importance_agreement(const std::vector<HeadResult>& heads);
+
 /// Sets `importance` of all heads. The model's layers must be in memory.
 void measure_head_importance(Sweep& sweep, std::span<const Window> windows,
                              std::vector<HeadResult>& heads);

@@ -209,7 +209,10 @@ std::vector<HeadResult> measure_heads(Sweep& sweep, std::span<const Window> wind
       }
     }
   }
-  for (HeadResult& head : heads) head.role = role_of(head.scores);
+  for (HeadResult& head : heads) {
+    if (repeated.empty()) head.scores.induction = head.scores.duplicate = NAN;
+    head.role = role_of(head.scores);
+  }
   return heads;
 }
 

@@ -28,7 +28,8 @@ HeadRole role_of(const HeadScores& scores);
 std::vector<Window> repeated_windows(std::span<const Window> text, std::int64_t front,
                                      std::int64_t context, std::size_t count, std::int64_t& repeat);
 
-/// Roles and contributions of all heads.
+/// Roles and contributions of all heads. Without repeated windows induction and duplicates are not
+/// measured: NaN.
 std::vector<HeadResult> measure_heads(Sweep& sweep, std::span<const Window> windows,
                                       std::span<const Window> repeated, std::int64_t front,
                                       std::int64_t repeat);

@@ -24,8 +24,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kStreamBytes = 1u << 30, kFitBytes = 512u << 20;
-constexpr std::int64_t kLensTokens = 2048, kHeadTokens = 4096, kImportanceTokens = 2048;
-constexpr std::size_t kRepeatedWindows = 4, kMostHeads = 32, kAllHeads = 64;
+constexpr std::int64_t kLensTokens = 2048, kHeadTokens = 4096, kLargeModel = 300'000'000;
+constexpr std::size_t kRepeatedWindows = 4, kMostHeads = 32, kAllHeads = 64,
+                      kImportanceWindow = 128;
 
 /// The first windows that together hold at least this many targets.
 std::span<const Window> first_windows(std::span<const Window> windows, std::int64_t tokens) {
@@ -303,9 +304,7 @@ class Probing {
     result_.heads = measure_heads(plain_, windows, repeated, front, repeat);
     for (const Window& window : windows) result_.head_tokens += std::ssize(window.inputs);
     if (!result_.has_loss) return;
-    const auto first = first_windows(windows, kImportanceTokens);
-    begin_part("importance of heads", 0);
-    measure_head_importance(plain_, first, result_.heads);
+    measure_importance();
     const std::size_t most = result_.heads.size() <= kAllHeads ? kAllHeads : kMostHeads;
     const double cost =
         as_double(std::min(most, result_.heads.size())) * as_double(layout_.depth()) / 2;
@@ -314,6 +313,22 @@ class Probing {
         std::clamp<std::size_t>(affordable, std::min<std::size_t>(2, measured_), measured_);
     begin_part("removing heads", cost * as_double(count));
     measure_head_removals(plain_, std::span(text_.windows).subspan(0, count), most, result_.heads);
+    result_.importance_agreement = importance_agreement(result_.heads);
+  }
+
+  /// The backward pass keeps one thread busy per window, so it takes many short ones.
+  void measure_importance() {
+    const std::size_t most = weights_.parameter_count() > kLargeModel ? 8 : 16;
+    std::vector<Window> beginnings;
+    for (std::size_t w = 0; w < std::min(most, measured_); ++w) {
+      Window& cut = beginnings.emplace_back(text_.windows[w]);
+      const std::size_t size = std::min(cut.inputs.size(), kImportanceWindow);
+      cut.inputs.resize(size);
+      cut.targets.resize(size);
+      result_.importance_tokens += cut.target_count();
+    }
+    begin_part("importance of heads", 0);
+    measure_head_importance(plain_, beginnings, result_.heads);
   }
 
   /// How many ids the windows share at their beginning: what the tokenizer puts there.

@@ -58,6 +58,7 @@ constexpr auto enum_names(HeadRole) {
   return std::array{"previous", "induction", "duplicate", "sink", "local", "broad", "mixed"};
 }
 
+/// NaN: not measured.
 struct HeadScores {
   double previous = 0, induction = 0, duplicate = 0, sink = 0, local = 0, broad = 0;
 };
@@ -124,11 +125,13 @@ struct ProbeResult {
   std::int64_t lens_tokens = 0;
   std::vector<std::vector<double>> distance;  // [l][n - 1]
   std::vector<HeadResult> heads;
-  std::int64_t head_tokens = 0;
+  std::int64_t head_tokens = 0, importance_tokens = 0;
   Curves curves;
   double influence_agreement = 0;  // rank correlation of influence and removal cost
   double half_agreement = 0;       // of removal costs on two halves of the text
   double half_influence_agreement = 0;
+  /// Rank correlation of the heads' importance and the size of their removal cost.
+  std::optional<double> importance_agreement;
   ShapeFacts shape;
   std::vector<std::string> notes;
   std::vector<std::string> verdict;

@@ -157,9 +157,11 @@ void write_result(const ProbeResult& r, Json& document) {
   document["heads"] = Json::array();
   for (const HeadResult& head : r.heads) document["heads"].push_back(head_json(head));
   document["head_tokens"] = r.head_tokens;
+  document["importance_tokens"] = r.importance_tokens;
   document["agreement"] = {{"influence_and_removal", number(r.influence_agreement)},
                            {"removal_of_halves", number(r.half_agreement)},
-                           {"influence_of_halves", number(r.half_influence_agreement)}};
+                           {"influence_of_halves", number(r.half_influence_agreement)},
+                           {"importance_and_head_removal", number_or_null(r.importance_agreement)}};
   document["shape"] = shape_json(r);
   document["notes"] = r.notes;
 }

@@ -26,7 +26,8 @@ std::string cost_text(const Cost& cost) {
 
 std::string perplexity(double nats) {
   const double factor = std::exp(nats);
-  return factor < 2 ? fmt::format("{:.1f} % perplexity", 100 * (factor - 1))
+  return factor < 2 ? fmt::format("{:.1f} % {} perplexity", 100 * std::abs(factor - 1),
+                                  factor < 1 ? "less" : "more")
                     : fmt::format("{:.3g} times the perplexity", factor);
 }
 
