@@ -46,6 +46,7 @@ probe::ProbeText read_probe_windows(const pretrained::Weights& weights, const Pr
   request.text = o.text;
   request.ids = o.ids;
   request.targets = o.targets;
+  request.task = probe::task_of(weights.layout());
   request.most_tokens = o.tokens.empty() ? kProbeTokens : parse_whole(o.tokens, "--tokens");
   const std::int64_t context = weights.layout().context;
   request.window =

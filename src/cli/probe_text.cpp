@@ -115,8 +115,9 @@ std::string render_probe(const ProbeResult& r, const Terminal& terminal) {
   if (r.has_loss) {
     text += fmt::format("  measured  {} nats per token", with_reach(r.loss));
     if (r.bits_per_byte) text += fmt::format(", {:.3f} bits per byte", *r.bits_per_byte);
-    text += fmt::format(" on {} tokens of {} in {} windows\n", format_whole(r.tokens), r.text,
-                        r.windows);
+    text +=
+        fmt::format(" on {} {}tokens of {} in {} window{}\n", format_whole(r.tokens),
+                    r.model.causal ? "" : "masked ", r.text, r.windows, r.windows == 1 ? "" : "s");
     text +=
         fmt::format("            {}, because {}\n\n", format_seconds(r.seconds), r.stopped_because);
   }

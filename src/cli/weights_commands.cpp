@@ -58,12 +58,15 @@ void run_foreign_eval(Session& session, const EvalOptions& o) {
   request.text = o.corpus;
   request.window = std::min(kEvalWindow, weights.layout().context);
   request.most_tokens = parse_whole(o.tokens, "--tokens");
+  request.task = probe::task_of(weights.layout());
   const probe::ProbeText text =
       probe::read_probe_text(request, weights.tokenizer(), weights.tokenizer_note());
   const probe::TextLoss result =
       probe::evaluate_text(weights, text, static_cast<unsigned>(thread_count(o.threads)));
-  print_loss(session, o, data::is_token_set(o.corpus) ? "valid" : "text", result.loss.mean,
-             result.bits_per_byte, static_cast<std::uint64_t>(result.tokens));
+  const char* part = data::is_token_set(o.corpus) ? "valid" : "text";
+  if (request.task == probe::Task::masked_token) part = "masked tokens";
+  print_loss(session, o, part, result.loss.mean, result.bits_per_byte,
+             static_cast<std::uint64_t>(result.tokens));
 }
 
 /// Prepared tokens go through the engine where it knows the model; all else is text.

@@ -137,10 +137,10 @@ ImportedModel import_hf(const std::filesystem::path& folder) {
   const std::string origin = folder.string();
   const HfModel hf = read_hf_config(folder);
   if (hf.model_type != "gpt2" && hf.model_type != "llama" && hf.model_type != "mistral") {
-    throw ConfigError(
-        fmt::format("{}: models of type '{}' can be counted but not imported; gpt2, "
-                    "llama and mistral can",
-                    origin, hf.model_type));
+    throw ConfigError(fmt::format(
+        "{}: models of type '{}' are not imported; gpt2, llama and mistral are (probe, eval and "
+        "generate read more families as they are)",
+        origin, hf.model_type));
   }
   ImportedModel model;
   model.format = hf.model_type == "gpt2" ? HfFormat::gpt2 : HfFormat::llama;

@@ -38,17 +38,27 @@ Family llama_like(std::string_view type) {
 Family mistral() {
   Family f = llama_like("mistral");
   f.windows = WindowRule::all;
+  f.defaults = R"({"num_key_value_heads": 8, "sliding_window": 4096})";
+  return f;
+}
+
+Family smollm3() {
+  Family f = llama_like("smollm3");
+  f.base.tied = true;
+  f.defaults = R"({"num_key_value_heads": 4, "rope_theta": 2000000.0})";
   return f;
 }
 
 Family qwen2() {
   Family f = llama_like("qwen2");
   f.windows = WindowRule::from_layer;
+  f.defaults = R"({"num_key_value_heads": 32, "sliding_window": 4096})";
   return f;
 }
 
 Family qwen3() {
   Family f = llama_like("qwen3");
+  f.defaults = R"({"num_key_value_heads": 32, "head_dim": 128, "sliding_window": 4096})";
   f.windows = WindowRule::from_layer;
   f.base.qk_norm = QkNorm::per_head;
   f.names.q_norm = "self_attn.q_norm";
@@ -71,8 +81,21 @@ Family gemma(std::string_view type) {
   return f;
 }
 
+Family gemma2() {
+  Family f = gemma("gemma2");
+  f.defaults = R"({"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+                   "query_pre_attn_scalar": 256, "sliding_window": 4096, "vocab_size": 256000,
+                   "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0,
+                   "max_position_embeddings": 8192})";
+  return f;
+}
+
 Family gemma3() {
   Family f = gemma("gemma3_text");
+  f.defaults = R"({"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+                   "query_pre_attn_scalar": 256, "sliding_window": 4096, "vocab_size": 262208,
+                   "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0,
+                   "max_position_embeddings": 131072})";
   f.windows = WindowRule::pattern;
   f.base.qk_norm = QkNorm::per_head;
   f.names.q_norm = "self_attn.q_norm";
@@ -151,7 +174,6 @@ Family gpt_neox() {
   f.base.block = Block::parallel;
   f.qkv = QkvForm::per_head;
   f.epsilon_key = "layer_norm_eps";
-  f.rotary_share = 0.25;
   TensorNames& n = f.names;
   n.prefixes = {"gpt_neox.", ""};
   n.layer = "layers.{}.";
@@ -268,13 +290,13 @@ Family fathom_run() {
 }
 
 const std::vector<Family>& families() {
-  static const std::vector<Family> all{gpt2(),          llama_like("llama"),
-                                       mistral(),       llama_like("smollm3"),
-                                       qwen2(),         qwen3(),
-                                       gpt_neox(),      opt(),
-                                       gemma("gemma2"), gemma3(),
-                                       phi3(),          olmo2(),
-                                       bert(),          roberta(),
+  static const std::vector<Family> all{gpt2(),      llama_like("llama"),
+                                       mistral(),   smollm3(),
+                                       qwen2(),     qwen3(),
+                                       gpt_neox(),  opt(),
+                                       gemma2(),    gemma3(),
+                                       phi3(),      olmo2(),
+                                       bert(),      roberta(),
                                        fathom_run()};
   return all;
 }

@@ -49,8 +49,10 @@ struct Family {
                    heads_key = "num_attention_heads", ffn_key = "intermediate_size",
                    context_key = "max_position_embeddings", epsilon_key = "rms_norm_eps",
                    activation_key = "hidden_act";
-  bool embedding_root = false;  // the embedding is multiplied by sqrt(D)
-  double rotary_share = 1;      // of a head's numbers, where the config is silent
+  bool embedding_root = false;  // Gemma: the embedding is multiplied by sqrt(D)
+  /// What config.json means where it is silent, as JSON: the defaults of transformers' class. Parts
+  /// of models with several towers leave such keys out.
+  std::string_view defaults = "{}";
 };
 
 /// ConfigError that lists what is known, for another type.

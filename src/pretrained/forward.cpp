@@ -50,16 +50,20 @@ void Forward::norm(const NormWeights& weights, const float* x, float* y) const {
   normalise(x, tokens_, layout_.width, layout_.norm, layout_.epsilon, weights, y);
 }
 
+void Forward::require_id(std::int64_t id) const {
+  if (id < layout_.vocab) return;
+  throw DataError(
+      fmt::format("token {} is outside the model's vocabulary of {}", id, layout_.vocab));
+}
+
 void Forward::embed(std::span<const data::TokenId> ids, float* h) const {
   const EndWeights& ends = weights_.ends();
   const std::int64_t D = layout_.width, E = layout_.embedding_width;
   std::vector<float> rows(as_size(tokens_ * E));
   for (std::int64_t t = 0; t < tokens_; ++t) {
     const std::int64_t id = ids[as_size(t)];
-    if (id < 0 || id >= layout_.vocab) {
-      throw DataError(
-          fmt::format("token {} is outside the model's vocabulary of {}", id, layout_.vocab));
-    }
+    if (id < 0) throw DataError(fmt::format("token {} stands where a text is read", id));
+    require_id(id);
     const float* row = ends.tokens.values.data() + id * E;
     for (std::int64_t i = 0; i < E; ++i) {
       rows[as_size(t * E + i)] = row[i] * layout_.embedding_scale;
@@ -98,6 +102,30 @@ void Forward::rotate(int table, float* qkv_rows) const {
   }
 }
 
+void Forward::prepare_heads(const LayerWeights& layer, const LayerLayout& own, float* qkv) const {
+  const std::int64_t queries = layout_.heads * layout_.head_size,
+                     keys = layout_.key_heads * layout_.head_size;
+  if (layout_.qk_norm != QkNorm::none) {
+    const bool whole = layout_.qk_norm == QkNorm::whole;
+    const std::int64_t query_parts = whole ? 1 : layout_.heads,
+                       key_parts = whole ? 1 : layout_.key_heads;
+    for (std::int64_t t = 0; t < tokens_; ++t) {
+      float* q = qkv + t * layout_.qkv_rows();
+      float* k = q + queries;
+      normalise(q, query_parts, queries / query_parts, NormKind::rms, layout_.epsilon, layer.q_norm,
+                q);
+      normalise(k, key_parts, keys / key_parts, NormKind::rms, layout_.epsilon, layer.k_norm, k);
+    }
+  }
+  if (own.rotary >= 0) rotate(own.rotary, qkv);
+}
+
+void Forward::soften(const LayerLayout& own, std::int64_t i, float* scores) const {
+  const std::int64_t first = own.window > 0 ? std::max<std::int64_t>(0, i - own.window + 1) : 0;
+  const std::int64_t last = layout_.causal ? i : tokens_ - 1;
+  softmax_row(scores + i * tokens_, tokens_, first, last, layout_.attention_cap);
+}
+
 void Forward::attend(const LayerWeights& layer, std::int64_t index, const float* x,
                      Scratch& scratch, const LayerEdit& edit, const LayerWatch& watch,
                      float* y) const {
@@ -106,29 +134,14 @@ void Forward::attend(const LayerWeights& layer, std::int64_t index, const float*
   const std::int64_t cols = layout_.qkv_rows();
   float* all = scratch.take(Slot::qkv, T * cols);
   multiply(x, T, layer.qkv, layer.qkv_bias, all);
-  if (layout_.qk_norm != QkNorm::none) {
-    const bool whole = layout_.qk_norm == QkNorm::whole;
-    const std::int64_t query_parts = whole ? 1 : H, key_parts = whole ? 1 : G;
-    for (std::int64_t t = 0; t < T; ++t) {
-      float* q = all + t * cols;
-      float* k = q + H * K;
-      normalise(q, query_parts, H * K / query_parts, NormKind::rms, layout_.epsilon, layer.q_norm,
-                q);
-      normalise(k, key_parts, G * K / key_parts, NormKind::rms, layout_.epsilon, layer.k_norm, k);
-    }
-  }
-  if (own.rotary >= 0) rotate(own.rotary, all);
+  prepare_heads(layer, own, all);
   float* weights = scratch.take(Slot::scores, T * T);
   float* out = scratch.take(Slot::mixed, T * H * K);
   for (std::int64_t head = 0; head < H; ++head) {
     const std::int64_t group = head * G / H;
     multiply_strided(T, T, K, own.scale, all + head * K, cols, all + (H + group) * K, cols, true,
                      weights, T);
-    for (std::int64_t i = 0; i < T; ++i) {
-      const std::int64_t first = own.window > 0 ? std::max<std::int64_t>(0, i - own.window + 1) : 0;
-      const std::int64_t last = layout_.causal ? i : T - 1;
-      softmax_row(weights + i * T, T, first, last, layout_.attention_cap);
-    }
+    for (std::int64_t i = 0; i < T; ++i) soften(own, i, weights);
     if (watch.heads) watch.heads(head, weights);
     multiply_strided(T, K, T, 1, weights, T, all + (H + G + group) * K, cols, false, out + head * K,
                      H * K);
@@ -220,6 +233,7 @@ void Forward::losses(const float* h, std::span<const data::TokenId> targets, Scr
     logits(h + begin * layout_.width, size, scratch, rows);
     for (std::int64_t i = 0; i < size; ++i) {
       const data::TokenId target = targets[as_size(begin + i)];
+      require_id(target);
       const float* row = rows + i * V;
       out[begin + i] =
           target < 0 ? 0

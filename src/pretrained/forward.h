@@ -55,9 +55,15 @@ class Forward {
               float* out) const;
 
  private:
+  friend class Backward;
+  void require_id(std::int64_t id) const;
   void attend(const LayerWeights& layer, std::int64_t index, const float* x, Scratch& scratch,
               const LayerEdit& edit, const LayerWatch& watch, float* y) const;
   void feed_forward(const LayerWeights& layer, const float* x, Scratch& scratch, float* y) const;
+  /// Norms of queries and keys, then rotary positions, on fused rows.
+  void prepare_heads(const LayerWeights& layer, const LayerLayout& own, float* qkv) const;
+  /// Row i of scores [T, T] to attention weights.
+  void soften(const LayerLayout& own, std::int64_t i, float* scores) const;
   void rotate(int table, float* qkv) const;
   void norm(const NormWeights& weights, const float* x, float* y) const;
 

@@ -154,6 +154,15 @@ Json config_of(const GgufFile& file, const Architecture& architecture) {
     throw DataError(fmt::format("{}: lacks token_embd.weight", file.origin()));
   }
   config["vocab_size"] = tokens->second.shape.front();
+  if (architecture.sandwich) {
+    // The file does not say it: the largest Gemma 2 and 3 scale scores by D / H, not by K.
+    const auto whole = [&](const char* key) { return config.value(key, std::uint64_t{0}); };
+    const std::uint64_t layers = whole("num_hidden_layers"), heads = whole("num_attention_heads");
+    const bool largest = layers == (architecture.type == std::string("gemma2") ? 46 : 62);
+    const std::uint64_t own = whole("head_dim");
+    const std::uint64_t root = largest && heads > 0 ? whole("hidden_size") / heads : own;
+    if (root > 0) config["query_pre_attn_scalar"] = root;
+  }
   config["tie_word_embeddings"] = !file.tensors().contains("output.weight");
   if (keys.value(prefix + "rope.scaling.type", "none") == "linear") {
     config["rope_scaling"] = {{"rope_type", "linear"},
@@ -168,7 +177,7 @@ Json config_of(const GgufFile& file, const Architecture& architecture) {
 
 }  // namespace
 
-Checkpoint open_gguf(const std::filesystem::path& path) {
+Checkpoint open_gguf(const std::filesystem::path& path) try {
   const auto file = std::make_shared<const GgufFile>(path);
   const Architecture& architecture = architecture_of(*file);
   Checkpoint checkpoint;
@@ -185,6 +194,8 @@ Checkpoint open_gguf(const std::filesystem::path& path) {
     checkpoint.tokenizer_note = error.what();
   }
   return checkpoint;
+} catch (const Json::exception& error) {
+  throw DataError(fmt::format("{}: a key has the wrong type ({})", path.string(), error.what()));
 }
 
 }  // namespace fathom::pretrained

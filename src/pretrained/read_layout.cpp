@@ -4,79 +4,17 @@
 #include <cmath>
 
 #include "core/counts.h"
-#include "core/error.h"
 #include "core/json_text.h"
 #include "core/text.h"
-#include "pretrained/families.h"
+#include "pretrained/config_keys.h"
+#include "pretrained/read_rotary.h"
 
 namespace fathom::pretrained {
 namespace {
 
 using Json = nlohmann::json;
 
-/// Values by key; absent and null are the same, another type is a ConfigError.
-class Config {
- public:
-  Config(const Json& json, const std::string& origin) : json_(json), origin_(origin) {}
-
-  [[noreturn]] void fail(std::string_view key, const std::string& what) const {
-    throw ConfigError(fmt::format("{}: config.json: '{}' {}", origin_, key, what));
-  }
-  const Json* find(std::string_view key) const {
-    const auto found = json_.find(key);
-    return found == json_.end() || found->is_null() ? nullptr : &*found;
-  }
-  double number(std::string_view key, double fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_number()) fail(key, "is not a number");
-    return value->get<double>();
-  }
-  std::int64_t whole(std::string_view key, std::int64_t fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    constexpr std::int64_t kMost = std::int64_t{1} << 32;
-    if (!value->is_number_integer() || value->get<std::int64_t>() < 0 ||
-        value->get<std::int64_t>() > kMost) {
-      fail(key, "is not a whole number that fits");
-    }
-    return value->get<std::int64_t>();
-  }
-  std::int64_t size(std::string_view key) const {
-    const std::int64_t value = whole(key, 0);
-    if (value == 0) fail(key, "is missing or zero");
-    return value;
-  }
-  bool flag(std::string_view key, bool fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_boolean()) fail(key, "is neither true nor false");
-    return value->get<bool>();
-  }
-  std::string text(std::string_view key, const std::string& fallback) const {
-    const Json* value = find(key);
-    if (value == nullptr) return fallback;
-    if (!value->is_string()) fail(key, "is not a text");
-    return value->get<std::string>();
-  }
-  std::vector<double> numbers(std::string_view key) const {
-    std::vector<double> list;
-    const Json* value = find(key);
-    if (value == nullptr || !value->is_array()) fail(key, "is not a list of numbers");
-    for (const Json& each : *value) {
-      if (!each.is_number()) fail(key, "is not a list of numbers");
-      list.push_back(each.get<double>());
-    }
-    return list;
-  }
-  Config inside(const Json& object) const { return {object, origin_}; }
-
- private:
-  const Json& json_;
-  const std::string& origin_;
-};
-
-Activation activation_named(const Config& config, std::string_view key, Activation fallback) {
+Activation activation_named(const ConfigKeys& config, std::string_view key, Activation fallback) {
   const std::string name = config.text(key, "");
   if (name.empty()) return fallback;
   if (name == "silu" || name == "swish") return Activation::silu;
@@ -89,76 +27,14 @@ Activation activation_named(const Config& config, std::string_view key, Activati
   config.fail(key, fmt::format("asks for '{}', which is not known", printable(name)));
 }
 
-// ---- rotary positions
-
-void read_scaling(const Config& config, const Config& rope, RotarySpec& s) {
-  s.factor = rope.number("factor", 1);
-  const double context = as_double(config.whole("max_position_embeddings", 2048));
-  s.original_context = rope.number("original_max_position_embeddings",
-                                   config.number("original_max_position_embeddings", context));
-  s.low_frequency = rope.number("low_freq_factor", 1);
-  s.high_frequency = rope.number("high_freq_factor", 4);
-  s.beta_fast = rope.number("beta_fast", 32);
-  s.beta_slow = rope.number("beta_slow", 1);
-  s.truncate = rope.flag("truncate", true);
-  s.amplitude = rope.number("attention_factor", 0);
-  s.mscale = rope.number("mscale", 0);
-  s.mscale_all = rope.number("mscale_all_dim", 0);
-  if (s.kind == RotaryKind::longrope) {
-    s.short_factors = rope.numbers("short_factor");
-    s.long_factors = rope.numbers("long_factor");
-    if (s.original_context > 0 && context != s.original_context) {
-      s.factor = context / s.original_context;
-    }
-  }
-  if (!(s.factor > 0) || !(s.original_context > 0)) rope.fail("factor", "is not positive");
-}
-
-RotaryKind rotary_kind(const Config& rope) {
-  std::string name = rope.text("rope_type", rope.text("type", "default"));
-  if (name == "su") name = "longrope";
-  // Phi-3's first releases wrote "yarn" over lists of factors, which is longrope.
-  if (name == "yarn" && rope.find("short_factor") != nullptr) name = "longrope";
-  for (const RotaryKind kind : kEnumValues<RotaryKind>) {
-    if (name == name_of(kind)) return kind;
-  }
-  rope.fail("rope_type", fmt::format("'{}' is not known; {}", printable(name),
-                                     fmt::join(list_names<RotaryKind>(), ", ")));
-}
-
-/// `which`: "full_attention" or "sliding_attention", for configs that nest both.
-RotarySpec read_rotary(const Family& family, const Config& config, const Layout& layout,
-                       const char* which) {
-  RotarySpec s;
-  s.theta = config.number("rope_theta", config.number("rotary_emb_base", 10000));
-  double share =
-      config.number("partial_rotary_factor", config.number("rotary_pct", family.rotary_share));
-  const Json* rope = config.find("rope_parameters");
-  if (rope == nullptr) rope = config.find("rope_scaling");
-  if (rope != nullptr && !rope->is_object()) config.fail("rope_scaling", "is not an object");
-  if (rope != nullptr && rope->contains(which)) rope = &rope->at(which);
-  if (rope != nullptr && rope->is_object()) {
-    const Config inner = config.inside(*rope);
-    s.kind = rotary_kind(inner);
-    s.theta = inner.number("rope_theta", s.theta);
-    share = inner.number("partial_rotary_factor", share);
-    read_scaling(config, inner, s);
-  }
-  s.size = static_cast<std::int64_t>(as_double(layout.head_size) * share);
-  if (!(s.theta > 1) || s.size < 2 || s.size % 2 != 0 || s.size > layout.head_size) {
-    config.fail("rope_theta", "and the rotated share do not make rotary positions");
-  }
-  if (s.kind == RotaryKind::longrope &&
-      (std::ssize(s.short_factors) != s.size / 2 || std::ssize(s.long_factors) != s.size / 2)) {
-    config.fail("rope_scaling", fmt::format("needs {} factors", s.size / 2));
-  }
-  return s;
-}
-
 // ---- layers
 
-std::vector<bool> sliding_layers(const Family& family, const Config& config, std::int64_t layers) {
+std::vector<bool> sliding_layers(const Family& family, const ConfigKeys& config,
+                                 std::int64_t layers) {
   std::vector<bool> sliding(as_size(layers), false);
+  const std::int64_t pattern = config.whole("sliding_window_pattern", 6);
+  const std::int64_t first = config.whole("max_window_layers", 28);
+  const bool used = config.flag("use_sliding_window", false);
   const Json* types = config.find("layer_types");
   if (types != nullptr) {
     if (!types->is_array() || std::ssize(*types) != layers) {
@@ -173,9 +49,9 @@ std::vector<bool> sliding_layers(const Family& family, const Config& config, std
     }
     return sliding;
   }
-  const std::int64_t pattern = config.whole("sliding_window_pattern", 6);
-  const std::int64_t first = config.whole("max_window_layers", 28);
-  const bool used = config.flag("use_sliding_window", false);
+  if (family.type == "smollm3" && used) {
+    config.fail("use_sliding_window", "true needs 'layer_types', which is missing");
+  }
   for (std::int64_t l = 0; l < layers; ++l) {
     switch (family.windows) {
       case WindowRule::none:
@@ -199,11 +75,11 @@ std::vector<bool> sliding_layers(const Family& family, const Config& config, std
 
 /// SmolLM3: layers whose entry is 0 have no positions at all; every fourth where the list is
 /// absent.
-bool is_rotary(const Family& family, const Config& config, std::size_t layer) {
+bool is_rotary(const Family& family, const ConfigKeys& config, std::size_t layer) {
   if (family.type != "smollm3") return true;
   const Json* list = config.find("no_rope_layers");
+  const std::int64_t every = config.whole("no_rope_layer_interval", 4);
   if (list == nullptr) {
-    const std::int64_t every = config.whole("no_rope_layer_interval", 4);
     return every == 0 || (layer + 1) % as_size(every) != 0;
   }
   if (!list->is_array() || list->size() <= layer || !list->at(layer).is_number_integer()) {
@@ -212,42 +88,40 @@ bool is_rotary(const Family& family, const Config& config, std::size_t layer) {
   return list->at(layer).get<std::int64_t>() != 0;
 }
 
-void read_layers(const Family& family, const Config& config, Layout& layout) {
+double score_scale(const Family& family, const ConfigKeys& config, const Layout& layout) {
+  double root = as_double(layout.head_size);
+  if (family.embedding_root) root = config.number("query_pre_attn_scalar", root);
+  const double scale = 1 / std::sqrt(root);
+  return family.type == "fathom" ? config.number("attention_scale", scale) : scale;
+}
+
+void read_layers(const Family& family, const ConfigKeys& config, Layout& layout) {
   const std::int64_t layers = config.size(family.layers_key);
   if (layers > 10000) config.fail(family.layers_key, "is too large");
-  const bool rotary = !layout.learned_positions && config.flag("rotary", true);
+  const bool rotary =
+      !layout.learned_positions && (family.type != "fathom" || config.flag("rotary", true));
   const std::vector<bool> sliding = sliding_layers(family, config, layers);
   const std::int64_t window = config.whole("sliding_window", 0);
-  if (rotary) {
-    layout.rotary.push_back(read_rotary(family, config, layout, "full_attention"));
-    RotarySpec local = layout.rotary.front();
-    if (config.find("rope_local_base_freq") != nullptr) {
-      local = RotarySpec{};
-      local.size = layout.head_size;
-      local.theta = config.number("rope_local_base_freq", 10000);
-    } else if (const Json* rope = config.find("rope_parameters");
-               rope != nullptr && rope->is_object() && rope->contains("sliding_attention")) {
-      local = read_rotary(family, config, layout, "sliding_attention");
-    }
-    layout.rotary.push_back(local);
+  if (rotary) layout.rotary = read_rotary(family, config, layout);
+  double scale = score_scale(family, config, layout);
+  bool by_layer = false;
+  if (family.type == "gpt2") {
+    if (!config.flag("scale_attn_weights", true)) scale = 1;
+    by_layer = config.flag("scale_attn_by_inverse_layer_idx", false);
   }
-  const double root = config.number("query_pre_attn_scalar", as_double(layout.head_size));
-  if (!(root > 0)) config.fail("query_pre_attn_scalar", "is not positive");
-  const double scale = config.number("attention_scale", 1 / std::sqrt(root));
-  const bool scaled = config.flag("scale_attn_weights", true);
-  const bool by_layer = config.flag("scale_attn_by_inverse_layer_idx", false);
+  if (!(scale > 0) || !(scale < 1e6)) config.fail("query_pre_attn_scalar", "is not positive");
   for (std::size_t l = 0; l < as_size(layers); ++l) {
     LayerLayout layer;
     layer.window = sliding[l] ? window : 0;
-    if (rotary && is_rotary(family, config, l)) layer.rotary = sliding[l] && window > 0 ? 1 : 0;
-    layer.scale = static_cast<float>((scaled ? scale : 1) / (by_layer ? as_double(l + 1) : 1));
+    if (rotary && is_rotary(family, config, l)) layer.rotary = sliding[l] ? 1 : 0;
+    layer.scale = static_cast<float>(scale / (by_layer ? as_double(l + 1) : 1));
     layout.layers.push_back(layer);
   }
 }
 
 // ---- what differs by family
 
-void read_own_run(const Config& config, Layout& layout) {
+void read_own_run(const ConfigKeys& config, Layout& layout) {
   layout.norm = config.text("norm_kind", "layer") == "rms" ? NormKind::rms : NormKind::layer;
   layout.block = config.text("norm_place", "pre") == "post" ? Block::post : Block::pre;
   layout.final_norm = layout.block == Block::pre;
@@ -257,47 +131,65 @@ void read_own_run(const Config& config, Layout& layout) {
   layout.head_scale = static_cast<float>(config.number("head_multiplier", 1));
 }
 
-void read_specials(const Family& family, const Config& config, Layout& layout) {
+void read_opt(const ConfigKeys& config, Layout& layout) {
+  layout.embedding_width = config.whole("word_embed_proj_dim", layout.width);
+  if (!config.flag("do_layer_norm_before", true)) layout.block = Block::post;
+  if (layout.block == Block::post || config.flag("_remove_final_layer_norm", false)) {
+    layout.final_norm = false;
+  }
+  if (!config.flag("layer_norm_elementwise_affine", true)) {
+    config.fail("layer_norm_elementwise_affine", "false is not known");
+  }
+  config.flag("enable_bias", true);  // the tensors say so
+}
+
+void read_encoder(const Family& family, const ConfigKeys& config, Layout& layout) {
+  if (family.type == "roberta") layout.position_offset = config.whole("pad_token_id", 1) + 1;
+  if (config.text("position_embedding_type", "absolute") != "absolute") {
+    config.fail("position_embedding_type", "is not absolute");
+  }
+  if (config.flag("is_decoder", false)) config.fail("is_decoder", "true is not known");
+  config.whole("type_vocab_size", 2);  // the tensor says so
+}
+
+void read_caps(const ConfigKeys& config, Layout& layout) {
+  struct Cap {
+    const char* key;
+    float& value;
+  };
+  for (const Cap& cap : {Cap{"attn_logit_softcapping", layout.attention_cap},
+                         Cap{"final_logit_softcapping", layout.final_cap}}) {
+    const double read = config.number(cap.key, 0);
+    if (!(read >= 0) || read > 1e6) config.fail(cap.key, "is not a cap");
+    cap.value = static_cast<float>(read);
+  }
+  if (config.flag("use_bidirectional_attention", false)) {
+    config.fail("use_bidirectional_attention", "true is not known");
+  }
+}
+
+void read_specials(const Family& family, const ConfigKeys& config, Layout& layout) {
   if (family.type == "fathom") read_own_run(config, layout);
   if (family.type == "gpt_neox" && !config.flag("use_parallel_residual", true)) {
     layout.block = Block::pre;
   }
-  if (family.type == "opt") {
-    layout.embedding_width = config.whole("word_embed_proj_dim", layout.width);
-    if (!config.flag("do_layer_norm_before", true)) {
-      layout.block = Block::post;
-      layout.final_norm = false;
-    }
-    if (!config.flag("layer_norm_elementwise_affine", true)) {
-      config.fail("layer_norm_elementwise_affine", "false is not known");
-    }
+  if (family.type == "opt") read_opt(config, layout);
+  if (family.base.head == HeadKind::masked) read_encoder(family, config, layout);
+  if (family.embedding_root) {
+    layout.embedding_scale = static_cast<float>(std::sqrt(as_double(layout.width)));
+    read_caps(config, layout);
   }
-  if (family.type == "roberta") layout.position_offset = config.whole("pad_token_id", 1) + 1;
-  if (family.base.head == HeadKind::masked) {
-    const std::string kind = config.text("position_embedding_type", "absolute");
-    if (kind != "absolute") config.fail("position_embedding_type", "is not absolute");
-    if (config.flag("is_decoder", false)) config.fail("is_decoder", "true is not known");
-  }
-  layout.attention_cap = static_cast<float>(config.number("attn_logit_softcapping", 0));
-  layout.final_cap = static_cast<float>(config.number("final_logit_softcapping", 0));
+  // Biases are read where the file has them.
+  for (const char* key : {"attention_bias", "mlp_bias"}) config.flag(key, false);
 }
 
-void refuse_unknown(const Config& config) {
-  for (const char* key : {"quantization_config", "num_experts", "num_local_experts",
-                          "n_routed_experts", "adapter_attn_dim"}) {
-    if (config.find(key) != nullptr) config.fail(key, "asks for something that is not known");
-  }
-}
-
-}  // namespace
-
-Layout read_layout(const Family& family, const Json& json, const std::string& origin) {
-  const Config config(json, origin);
-  refuse_unknown(config);
-  Layout layout = family.base;
+void read_sizes(const Family& family, const ConfigKeys& config, Layout& layout) {
   layout.width = config.size(family.width_key);
   layout.heads = config.size(family.heads_key);
   layout.key_heads = config.whole("num_key_value_heads", layout.heads);
+  if (config.find("head_dim") == nullptr && layout.width % layout.heads != 0) {
+    config.fail(family.heads_key, fmt::format("does not divide the width of {}", layout.width));
+  }
   layout.head_size = config.whole("head_dim", layout.width / layout.heads);
   layout.ffn = config.whole(family.ffn_key, 4 * layout.width);
   layout.vocab = config.size("vocab_size");
@@ -307,21 +199,32 @@ Layout read_layout(const Family& family, const Json& json, const std::string& or
       layout.ffn == 0 || layout.context == 0) {
     config.fail(family.heads_key, "does not fit the other sizes");
   }
+}
+
+}  // namespace
+
+Layout read_layout(const Family& family, const Json& json, const std::string& origin) {
+  Json whole = Json::parse(family.defaults);
+  whole.update(json);
+  const ConfigKeys config(whole, origin);
+  Layout layout = family.base;
+  read_sizes(family, config, layout);
   if (!family.epsilon_key.empty()) {
     layout.epsilon = config.number(family.epsilon_key, layout.epsilon);
+    if (!(layout.epsilon >= 0) || layout.epsilon > 1) {
+      config.fail(family.epsilon_key, "is not a small positive number");
+    }
   }
-  layout.activation = activation_named(config, family.activation_key, layout.activation);
-  if (config.find("hidden_activation") == nullptr && config.find("hidden_act") != nullptr &&
-      family.embedding_root) {
-    // Gemma's hidden_act "gelu" has always meant the tanh form.
-    layout.activation = Activation::gelu_tanh;
+  // Gemma's "gelu" under the old key has always meant the tanh form.
+  const bool old_gemma = family.embedding_root && config.find("hidden_act") != nullptr &&
+                         config.find("hidden_activation") == nullptr;
+  if (!old_gemma) {
+    layout.activation = activation_named(config, family.activation_key, layout.activation);
   }
   layout.tied = config.flag("tie_word_embeddings", layout.tied);
-  if (family.embedding_root) {
-    layout.embedding_scale = static_cast<float>(std::sqrt(as_double(layout.width)));
-  }
   read_specials(family, config, layout);
   read_layers(family, config, layout);
+  if (family.type != "fathom") config.refuse_unread();
   return layout;
 }
 

@@ -216,8 +216,8 @@ void write_pruned(const fs::path& model, const Layers& dropped, const fs::path& 
   if (fs::exists(folder) && fs::equivalent(folder, model)) {
     throw ConfigError("--write: the folder is the model itself; give another");
   }
-  fs::create_directories(folder);
   fix_config(config, family, layout, dropped);
+  fs::create_directories(folder);
   const std::vector<Moved> list = moves(checkpoint.tensors->names(), family.names.layer, dropped);
   if (fs::is_directory(model)) {
     write_same_types(model, list, folder / kModelTensors);
@@ -228,7 +228,7 @@ void write_pruned(const fs::path& model, const Layers& dropped, const fs::path& 
     }
     write_f32(*checkpoint.tensors, list, folder / kModelTensors);
     if (checkpoint.tokenizer) write_pieces(*checkpoint.tokenizer, folder);
-    config["architectures"] = {"LlamaForCausalLM"};
+    if (family.type == "llama") config["architectures"] = {"LlamaForCausalLM"};
   }
   write_file_atomically(folder / "config.json", config.dump(2) + "\n");
 }

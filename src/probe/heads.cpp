@@ -179,7 +179,7 @@ std::vector<HeadResult> measure_heads(Sweep& sweep, std::span<const Window> wind
   for (std::int64_t l = 0; l < layout.depth(); ++l) layers.push_back(sweep.weights().layer(l));
   std::vector<HeadResult> heads;
   for (std::int64_t l = 0; l < layout.depth(); ++l) {
-    for (std::int64_t h = 0; h < layout.heads; ++h) heads.push_back({l, h, {}, {}, 0, {}});
+    for (std::int64_t h = 0; h < layout.heads; ++h) heads.push_back({l, h, {}, {}, 0, {}, {}});
   }
   const std::size_t total = windows.size() + repeated.size();
   std::vector<std::vector<LayerHeads>> watched(total);
@@ -209,7 +209,10 @@ std::vector<HeadResult> measure_heads(Sweep& sweep, std::span<const Window> wind
       }
     }
   }
-  for (HeadResult& head : heads) head.role = role_of(head.scores);
+  for (HeadResult& head : heads) {
+    if (repeated.empty()) head.scores.induction = head.scores.duplicate = NAN;
+    head.role = role_of(head.scores);
+  }
   return heads;
 }
 
@@ -218,7 +221,7 @@ void measure_head_removals(Sweep& sweep, std::span<const Window> windows, std::s
   std::vector<std::size_t> order(heads.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return heads[a].contribution > heads[b].contribution;
+    return heads[a].importance > heads[b].importance;
   });
   if (order.size() > most) {
     const auto half = static_cast<std::ptrdiff_t>(most / 2);

@@ -28,12 +28,13 @@ HeadRole role_of(const HeadScores& scores);
 std::vector<Window> repeated_windows(std::span<const Window> text, std::int64_t front,
                                      std::int64_t context, std::size_t count, std::int64_t& repeat);
 
-/// Roles and contributions of all heads.
+/// Roles and contributions of all heads. Without repeated windows induction and duplicates are not
+/// measured: NaN.
 std::vector<HeadResult> measure_heads(Sweep& sweep, std::span<const Window> windows,
                                       std::span<const Window> repeated, std::int64_t front,
                                       std::int64_t repeat);
-/// Removal costs of the heads that write most and least: at most `most` of them, all where there
-/// are no more.
+/// Removal costs of the most and the least important heads: at most `most` of them, all where
+/// there are no more. Importance must be known.
 void measure_head_removals(Sweep& sweep, std::span<const Window> windows, std::size_t most,
                            std::vector<HeadResult>& heads);
 

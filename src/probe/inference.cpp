@@ -15,10 +15,10 @@
 namespace fathom::probe {
 namespace {
 
-void require_decoder(const pretrained::Weights& weights, const char* what) {
-  if (!weights.layout().causal || weights.layout().head == pretrained::HeadKind::none) {
-    throw ConfigError(
-        fmt::format("{}: {} needs a model that predicts the next token", weights.origin(), what));
+void require_head(const pretrained::Weights& weights) {
+  if (weights.layout().head == pretrained::HeadKind::none) {
+    throw ConfigError(fmt::format(
+        "{}: an encoder without a head predicts no tokens, so it has no loss", weights.origin()));
   }
 }
 
@@ -40,7 +40,7 @@ std::vector<float> next_logits(pretrained::Weights& weights, std::span<const Tok
 }  // namespace
 
 TextLoss evaluate_text(pretrained::Weights& weights, const ProbeText& text, unsigned threads) {
-  require_decoder(weights, "evaluation");
+  require_head(weights);
   SweepControl control;
   control.threads = threads;
   Sweep sweep(weights, control);
@@ -59,7 +59,7 @@ TextLoss evaluate_text(pretrained::Weights& weights, const ProbeText& text, unsi
       if (id >= 0 && as_size(id) < text.token_bytes.size()) bytes += text.token_bytes[as_size(id)];
     }
   }
-  if (bytes > 0) {
+  if (bytes > 0 && weights.layout().causal) {
     result.bits_per_byte = result.loss.mean * as_double(result.tokens) / bytes / std::numbers::ln2;
   }
   return result;
@@ -68,7 +68,10 @@ TextLoss evaluate_text(pretrained::Weights& weights, const ProbeText& text, unsi
 void generate_text(pretrained::Weights& weights, const std::string& prompt,
                    const train::GenerationOptions& options,
                    const std::function<void(std::string_view)>& emit) {
-  require_decoder(weights, "generation");
+  if (!weights.layout().causal || weights.layout().head == pretrained::HeadKind::none) {
+    throw ConfigError(
+        fmt::format("{}: generation needs a model that predicts the next token", weights.origin()));
+  }
   train::validate(options);
   const data::Tokenizer* tokenizer = weights.tokenizer();
   if (tokenizer == nullptr) {

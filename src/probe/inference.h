@@ -18,7 +18,7 @@ struct TextLoss {
   std::optional<double> bits_per_byte;
   std::int64_t tokens = 0;
 };
-/// ConfigError for encoders: they predict no next token.
+/// Of masked tokens for an encoder (windows.h); ConfigError for one without a head.
 TextLoss evaluate_text(pretrained::Weights& weights, const ProbeText& text, unsigned threads);
 
 /// Continues the prompt, with what the tokenizer puts before a text in front; the last `context`

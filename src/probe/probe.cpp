@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "probe/curves.h"
+#include "probe/head_importance.h"
 #include "probe/heads.h"
 #include "probe/lens.h"
 #include "probe/removals.h"
@@ -23,8 +24,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kStreamBytes = 1u << 30, kFitBytes = 512u << 20;
-constexpr std::int64_t kLensTokens = 2048, kHeadTokens = 4096;
-constexpr std::size_t kRepeatedWindows = 4, kMostHeads = 32, kAllHeads = 64;
+constexpr std::int64_t kLensTokens = 2048, kHeadTokens = 4096, kLargeModel = 300'000'000;
+constexpr std::size_t kRepeatedWindows = 4, kMostHeads = 32, kAllHeads = 64,
+                      kImportanceWindow = 128;
 
 /// The first windows that together hold at least this many targets.
 std::span<const Window> first_windows(std::span<const Window> windows, std::int64_t tokens) {
@@ -49,10 +51,20 @@ class Probing {
                 std::max<std::size_t>(1, text.windows.size() / 4)) {}
 
   ProbeResult run(const std::string& name) {
-    result_.has_loss = layout_.head != pretrained::HeadKind::none && layout_.causal;
+    result_.has_loss = layout_.head != pretrained::HeadKind::none;
     describe(name);
+    if (result_.has_loss && !layout_.causal) {
+      result_.notes.push_back(fmt::format(
+          "Losses are of masked tokens: {:.0f} % of the places of every window hold the mask token "
+          "and only they count, the same places for every variant.",
+          100 * kMaskedShare));
+    }
     measure_rounds();
     removals_.fill(result_);
+    if (result_.has_loss && !std::isfinite(result_.loss.mean)) {
+      throw DataError(fmt::format(
+          "{}: the loss on this text is not a finite number: the weights overflow f32", name));
+    }
     mark_equal_layers();
     count_bytes();
     sample_.measure(result_.streams, options_.threads);
@@ -79,7 +91,7 @@ class Probing {
     c.threads = options_.threads;
     c.memory_bytes = kStreamBytes;
     c.keep_middles = middles;
-    c.with_losses = layout_.head != pretrained::HeadKind::none && layout_.causal;
+    c.with_losses = layout_.head != pretrained::HeadKind::none;
     c.stop = options_.stop;
     c.progress = [this](double runs) {
       done_ += runs;
@@ -111,6 +123,7 @@ class Probing {
     m.vocab = layout_.vocab;
     m.context = layout_.context;
     m.parameters = weights_.parameter_count();
+    m.causal = layout_.causal;
     result_.text = text_.name;
     result_.window = std::ssize(text_.windows.front().inputs);
   }
@@ -180,7 +193,7 @@ class Probing {
   }
 
   void count_bytes() {
-    if (!text_.measures_bytes || !result_.has_loss) return;
+    if (!text_.measures_bytes || !result_.has_loss || !layout_.causal) return;
     double bytes = 0, tokens = 0;
     for (std::size_t w = 0; w < measured_; ++w) {
       for (const TokenId id : text_.windows[w].targets) {
@@ -291,6 +304,7 @@ class Probing {
     result_.heads = measure_heads(plain_, windows, repeated, front, repeat);
     for (const Window& window : windows) result_.head_tokens += std::ssize(window.inputs);
     if (!result_.has_loss) return;
+    measure_importance();
     const std::size_t most = result_.heads.size() <= kAllHeads ? kAllHeads : kMostHeads;
     const double cost =
         as_double(std::min(most, result_.heads.size())) * as_double(layout_.depth()) / 2;
@@ -299,6 +313,22 @@ class Probing {
         std::clamp<std::size_t>(affordable, std::min<std::size_t>(2, measured_), measured_);
     begin_part("removing heads", cost * as_double(count));
     measure_head_removals(plain_, std::span(text_.windows).subspan(0, count), most, result_.heads);
+    result_.importance_agreement = importance_agreement(result_.heads);
+  }
+
+  /// The backward pass keeps one thread busy per window, so it takes many short ones.
+  void measure_importance() {
+    const std::size_t most = weights_.parameter_count() > kLargeModel ? 8 : 16;
+    std::vector<Window> beginnings;
+    for (std::size_t w = 0; w < std::min(most, measured_); ++w) {
+      Window& cut = beginnings.emplace_back(text_.windows[w]);
+      const std::size_t size = std::min(cut.inputs.size(), kImportanceWindow);
+      cut.inputs.resize(size);
+      cut.targets.resize(size);
+      result_.importance_tokens += cut.target_count();
+    }
+    begin_part("importance of heads", 0);
+    measure_head_importance(plain_, beginnings, result_.heads);
   }
 
   /// How many ids the windows share at their beginning: what the tokenizer puts there.

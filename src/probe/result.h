@@ -58,6 +58,7 @@ constexpr auto enum_names(HeadRole) {
   return std::array{"previous", "induction", "duplicate", "sink", "local", "broad", "mixed"};
 }
 
+/// NaN: not measured.
 struct HeadScores {
   double previous = 0, induction = 0, duplicate = 0, sink = 0, local = 0, broad = 0;
 };
@@ -66,8 +67,9 @@ struct HeadResult {
   std::int64_t layer = 0, head = 0;
   HeadRole role = HeadRole::mixed;
   HeadScores scores;
-  double contribution = 0;      // |what it writes| / |stream|
-  std::optional<Cost> removal;  // its output set to zero
+  double contribution = 0;           // |what it writes| / |stream|
+  std::optional<double> importance;  // mean |dL/d gate|, nats per token (head_importance.h)
+  std::optional<Cost> removal;       // its output set to zero
 };
 
 /// Loss against layers kept; the first point is the whole model.
@@ -87,6 +89,7 @@ struct ModelFacts {
   std::string name, family;
   std::int64_t layers = 0, width = 0, heads = 0, key_heads = 0, head_size = 0, ffn = 0, vocab = 0,
                context = 0, parameters = 0;
+  bool causal = true;  // predicts the next token; otherwise masked ones
 };
 
 /// What a law says a model trained with fewer layers would lose, and how far it knows.
@@ -122,11 +125,13 @@ struct ProbeResult {
   std::int64_t lens_tokens = 0;
   std::vector<std::vector<double>> distance;  // [l][n - 1]
   std::vector<HeadResult> heads;
-  std::int64_t head_tokens = 0;
+  std::int64_t head_tokens = 0, importance_tokens = 0;
   Curves curves;
   double influence_agreement = 0;  // rank correlation of influence and removal cost
   double half_agreement = 0;       // of removal costs on two halves of the text
   double half_influence_agreement = 0;
+  /// Rank correlation of the heads' importance and the size of their removal cost.
+  std::optional<double> importance_agreement;
   ShapeFacts shape;
   std::vector<std::string> notes;
   std::vector<std::string> verdict;

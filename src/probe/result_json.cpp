@@ -79,6 +79,7 @@ Json head_json(const HeadResult& h) {
             {"local", number(h.scores.local)},
             {"broad", number(h.scores.broad)}}},
           {"contribution", number(h.contribution)},
+          {"importance", number_or_null(h.importance)},
           {"removal", optional_cost(h.removal)}};
 }
 
@@ -108,7 +109,8 @@ Json model_json(const ModelFacts& m) {
           {"ffn", m.ffn},
           {"vocabulary", m.vocab},
           {"context", m.context},
-          {"parameters", m.parameters}};
+          {"parameters", m.parameters},
+          {"predicts", m.causal ? "next token" : "masked tokens"}};
 }
 
 }  // namespace
@@ -155,9 +157,11 @@ void write_result(const ProbeResult& r, Json& document) {
   document["heads"] = Json::array();
   for (const HeadResult& head : r.heads) document["heads"].push_back(head_json(head));
   document["head_tokens"] = r.head_tokens;
+  document["importance_tokens"] = r.importance_tokens;
   document["agreement"] = {{"influence_and_removal", number(r.influence_agreement)},
                            {"removal_of_halves", number(r.half_agreement)},
-                           {"influence_of_halves", number(r.half_influence_agreement)}};
+                           {"influence_of_halves", number(r.half_influence_agreement)},
+                           {"importance_and_head_removal", number_or_null(r.importance_agreement)}};
   document["shape"] = shape_json(r);
   document["notes"] = r.notes;
 }

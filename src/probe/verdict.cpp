@@ -26,7 +26,8 @@ std::string cost_text(const Cost& cost) {
 
 std::string perplexity(double nats) {
   const double factor = std::exp(nats);
-  return factor < 2 ? fmt::format("{:.1f} % perplexity", 100 * (factor - 1))
+  return factor < 2 ? fmt::format("{:.1f} % {} perplexity", 100 * std::abs(factor - 1),
+                                  factor < 1 ? "less" : "more")
                     : fmt::format("{:.3g} times the perplexity", factor);
 }
 
@@ -66,11 +67,12 @@ void say_layers(const ProbeResult& r, std::vector<std::string>& out) {
                               harmful.size() == 1 ? "hurts" : "each hurt",
                               harmful.size() == 1 ? "it" : "one of them"));
   }
+  const bool known = least.cls != LayerClass::undecided;
   if (idle.empty() && harmful.empty() && least.removal.low > 0.01) {
     out.push_back(fmt::format(
         "Every layer earns its place on this text: the cheapest, layer {}, costs {}, {}.",
         least.layer, cost_text(least.removal), perplexity(least.removal.mean)));
-  } else if (idle.empty() && harmful.empty()) {
+  } else if (idle.empty() && harmful.empty() && known) {
     out.push_back(fmt::format("The cheapest layer on this text, layer {}, costs {}, {}.",
                               least.layer, cost_text(least.removal),
                               perplexity(least.removal.mean)));
@@ -78,7 +80,7 @@ void say_layers(const ProbeResult& r, std::vector<std::string>& out) {
   if (!unknown.empty()) {
     out.push_back(
         fmt::format("Not enough text to tell for {}: the interval reaches from below 0 "
-                    "to above {}.",
+                    "to above {}, or there is none.",
                     layers_text(unknown), kCheapCost));
   }
 }
@@ -91,12 +93,14 @@ void say_cut(const ProbeResult& r, std::vector<std::string>& out) {
   const double now = point.loss - greedy.front().loss;
   Layers removed = point.removed;
   std::sort(removed.begin(), removed.end());
-  std::string text = fmt::format(
-      "Cutting {} ({} of {}) costs {:.3f} nats on this text without "
-      "retraining, and decoding gets {:.0f} % faster (modelled, {})",
-      layers_text(removed), removed.size(), r.model.layers, now, 100 * r.shape.decode_saving,
-      r.shape.hardware);
-  if (r.shape.trained_price) {
+  std::string text =
+      fmt::format("Cutting {} ({} of {}) costs {:.3f} nats on this text without retraining",
+                  layers_text(removed), removed.size(), r.model.layers, now);
+  if (r.model.causal) {
+    text += fmt::format(", and decoding gets {:.0f} % faster (modelled, {})",
+                        100 * r.shape.decode_saving, r.shape.hardware);
+  }
+  if (r.shape.trained_price && r.model.causal) {
     text += fmt::format(
         "; a model trained with {} fewer would lose about {:.3f} by the "
         "Gemstones law at 20 tokens a parameter ({})",
@@ -133,10 +137,14 @@ void say_attention(const ProbeResult& r, std::vector<std::string>& out) {
     }
   }
   if (quiet.empty()) return;
-  out.push_back(fmt::format(
-      "Attention in {} is nearly idle on this text (sum of costs {:.3f} nats) "
-      "and holds {:.0f} % of the key-value cache.",
-      layers_text(quiet), sum, 100 * as_double(quiet.size()) / as_double(r.model.layers)));
+  std::string text =
+      fmt::format("Attention in {} is nearly idle on this text (sum of costs {:.3f} nats)",
+                  layers_text(quiet), sum);
+  if (r.model.causal) {
+    text += fmt::format(" and holds {:.0f} % of the key-value cache",
+                        100 * as_double(quiet.size()) / as_double(r.model.layers));
+  }
+  out.push_back(text + ".");
 }
 
 void say_equal(const ProbeResult& r, std::vector<std::string>& out) {
@@ -166,7 +174,7 @@ std::vector<std::string> make_verdict(const ProbeResult& r) {
     say_layers(r, out);
     say_cut(r, out);
   }
-  say_shape(r, out);
+  if (r.model.causal) say_shape(r, out);  // the laws are of models that predict the next token
   if (r.has_loss) say_attention(r, out);
   say_equal(r, out);
   return out;

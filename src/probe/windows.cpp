@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <optional>
 
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/random.h"
 #include "core/text.h"
 #include "data/corpus.h"
 #include "data/named_corpora.h"
@@ -50,6 +52,11 @@ std::vector<std::vector<TokenId>> read_rows(const fs::path& path) {
 }
 
 ProbeText from_ids(const TextRequest& request) {
+  if (request.task == Task::masked_token && request.targets.empty()) {
+    throw ConfigError(
+        "an encoder predicts masked tokens: --ids needs --targets, the token at each masked place "
+        "and -1 elsewhere");
+  }
   ProbeText text;
   text.name = fs::path(request.ids).filename().string();
   const auto rows = read_rows(request.ids);
@@ -65,7 +72,9 @@ ProbeText from_ids(const TextRequest& request) {
   for (std::size_t i = 0; i < rows.size() && tokens < request.most_tokens; ++i) {
     Window window;
     window.inputs = rows[i];
-    if (targets.empty()) {
+    if (targets.empty() && request.task == Task::states) {
+      window.targets.assign(rows[i].size(), -1);
+    } else if (targets.empty()) {
       if (rows[i].size() < 2) {
         throw DataError(fmt::format("{}: window {} has a single id, so nothing to predict",
                                     request.ids, i + 1));
@@ -79,7 +88,7 @@ ProbeText from_ids(const TextRequest& request) {
                                     window.targets.size(), window.inputs.size()));
       }
     }
-    tokens += window.target_count();
+    tokens += request.task == Task::states ? std::ssize(window.inputs) : window.target_count();
     text.windows.push_back(std::move(window));
   }
   return text;
@@ -112,6 +121,51 @@ std::vector<TokenId> read_tokens(const TextRequest& request, const data::Tokeniz
   return ids;
 }
 
+/// The id that stands for a hidden token.
+TokenId mask_token(const data::Tokenizer& tokenizer) {
+  for (const char* name : {"[MASK]", "<mask>"}) {
+    std::vector<TokenId> ids;
+    tokenizer.encoder()->encode(name, ids);
+    if (ids.size() == 1) return ids.front();
+  }
+  throw DataError("the tokenizer has no mask token ([MASK] or <mask>); give --ids and --targets");
+}
+
+/// Hides kMaskedShare of `count` places from `first` on.
+void mask_places(Window& window, std::size_t first, std::size_t count, std::size_t number,
+                 TokenId mask) {
+  const auto hidden =
+      std::max<std::size_t>(1, static_cast<std::size_t>(kMaskedShare * as_double(count) + 0.5));
+  std::vector<std::size_t> places(count);
+  std::iota(places.begin(), places.end(), first);
+  const RandomStream stream(15, number);
+  for (std::size_t i = 0; i < hidden; ++i) {
+    std::swap(places[i], places[i + stream.below(i, count - i)]);
+    window.targets[places[i]] = window.inputs[places[i]];
+    window.inputs[places[i]] = mask;
+  }
+}
+
+/// The stretch of `step` tokens from `begin` on between what the tokenizer puts around a text.
+Window make_window(const std::vector<TokenId>& ids, std::size_t begin, std::size_t step,
+                   const data::Tokenizer& tokenizer, Task task, std::optional<TokenId> mask) {
+  Window window;
+  const std::vector<TokenId> front = tokenizer.text_start(), back = tokenizer.text_end();
+  const auto first = ids.begin() + static_cast<std::ptrdiff_t>(begin);
+  const auto last = first + static_cast<std::ptrdiff_t>(step);
+  window.inputs = front;
+  window.inputs.insert(window.inputs.end(), first, last);
+  if (task == Task::next_token) {
+    window.targets.assign(window.inputs.begin() + 1, window.inputs.end());
+    window.targets.push_back(*last);
+    return window;
+  }
+  window.inputs.insert(window.inputs.end(), back.begin(), back.end());
+  window.targets.assign(window.inputs.size(), -1);
+  if (mask) mask_places(window, front.size(), step, begin / step, *mask);
+  return window;
+}
+
 ProbeText from_text(const TextRequest& request, const data::Tokenizer& tokenizer) {
   ProbeText text;
   text.name = fs::path(request.text).filename().string();
@@ -119,29 +173,27 @@ ProbeText from_text(const TextRequest& request, const data::Tokenizer& tokenizer
   text.measures_bytes = true;
   text.token_bytes = tokenizer.token_bytes();
   const std::vector<TokenId> ids = read_tokens(request, tokenizer);
-  const std::vector<TokenId> front = tokenizer.text_start();
-  const std::size_t T = as_size(request.window);
-  if (front.size() >= T) throw ConfigError("--window is shorter than what begins a text");
-  const std::size_t step = T - front.size();
+  const bool next = request.task == Task::next_token;
+  const std::size_t around =
+      tokenizer.text_start().size() + (next ? 0 : tokenizer.text_end().size());
+  const std::size_t T = as_size(request.window), ahead = next ? 1 : 0;
+  if (around >= T) throw ConfigError("--window is shorter than what stands around a text");
+  const std::size_t step = T - around;
   if (ids.empty()) throw DataError(fmt::format("{}: holds no text", request.text));
-  if (ids.size() < step + 1) {
+  if (ids.size() < step + ahead) {
     throw DataError(
         fmt::format("{}: {} tokens are fewer than one window of {}; give a longer text "
                     "or a shorter --window",
                     request.text, ids.size(), T));
   }
-  const std::size_t available = (ids.size() - 1) / step;
+  std::optional<TokenId> mask;
+  if (request.task == Task::masked_token) mask = mask_token(tokenizer);
+  const std::size_t available = (ids.size() - ahead) / step;
   const std::size_t count =
       std::min(available, std::max<std::size_t>(1, as_size(request.most_tokens) / step));
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t begin = i * available / count * step;
-    Window window;
-    window.inputs = front;
-    const auto first = ids.begin() + static_cast<std::ptrdiff_t>(begin);
-    window.inputs.insert(window.inputs.end(), first, first + static_cast<std::ptrdiff_t>(step));
-    window.targets.assign(window.inputs.begin() + 1, window.inputs.end());
-    window.targets.push_back(first[static_cast<std::ptrdiff_t>(step)]);
-    text.windows.push_back(std::move(window));
+    text.windows.push_back(
+        make_window(ids, i * available / count * step, step, tokenizer, request.task, mask));
   }
   return text;
 }
@@ -166,6 +218,11 @@ std::int64_t ProbeText::target_count() const {
   std::int64_t count = 0;
   for (const Window& window : windows) count += window.target_count();
   return count;
+}
+
+Task task_of(const pretrained::Layout& layout) {
+  if (layout.head == pretrained::HeadKind::none) return Task::states;
+  return layout.causal ? Task::next_token : Task::masked_token;
 }
 
 ProbeText read_probe_text(const TextRequest& request, const data::Tokenizer* tokenizer,

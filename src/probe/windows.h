@@ -2,6 +2,10 @@
 //
 // A text is cut into stretches of equal length, each with the tokenizer's own beginning in front,
 // and windows are taken evenly over it. Ids given by the user are taken as they are.
+//
+// Encoders are asked for masked tokens: in every window 15 % of the text's places, at least one,
+// drawn from the window's place in the text and nothing else, hold the tokenizer's mask token, and
+// only they count. The places are the same for every variant, so differences stay paired.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +14,7 @@
 #include <vector>
 
 #include "data/tokenizer.h"
+#include "pretrained/layout.h"
 
 namespace fathom::probe {
 
@@ -20,6 +25,11 @@ struct Window {
   std::vector<TokenId> targets;  // as long as inputs; -1: does not count
   std::int64_t target_count() const;
 };
+
+/// What a model is asked for; `states`: an encoder without a head is asked for nothing.
+enum class Task : std::uint8_t { next_token, masked_token, states };
+
+inline constexpr double kMaskedShare = 0.15;
 
 struct ProbeText {
   std::vector<Window> windows;
@@ -36,9 +46,13 @@ struct TextRequest {
   std::string targets;  // beside ids: what stands at each place; -1 does not count
   std::int64_t window = 512;
   std::int64_t most_tokens = 65536;
+  Task task = Task::next_token;
 };
 
-/// DataError for an empty text, one shorter than a window, ids that are no numbers.
+Task task_of(const pretrained::Layout& layout);
+
+/// DataError for an empty text, one shorter than a window, ids that are no numbers, a tokenizer
+/// without a mask token where one is needed.
 ProbeText read_probe_text(const TextRequest& request, const data::Tokenizer* tokenizer,
                           const std::string& tokenizer_note);
 

@@ -177,6 +177,12 @@ HfModel read_hf_config(const std::filesystem::path& path) {
   }
   const std::string type = json["model_type"].get<std::string>();
   const auto found = families().find(type);
+  if (type == "bert" || type == "roberta") {
+    throw ConfigError(fmt::format(
+        "{}: a '{}' model is an encoder: costs and shapes here are of models that predict the next "
+        "token; `fathom probe` reads it",
+        file.string(), type));
+  }
   if (found == families().end()) {
     std::vector<std::string> known;
     for (const auto& [name, family] : families()) known.push_back(name);
@@ -215,6 +221,10 @@ HfModel read_hf_config(const std::filesystem::path& path) {
   if (reader.boolean("mlp_bias", false)) shape.conventions.ffn_bias = true;
   if (type == "falcon" && !reader.boolean("new_decoder_architecture", false)) {
     shape.conventions = find_conventions("falcon-7b");
+  }
+  if (type == "opt" && (reader.whole({"word_embed_proj_dim"}, shape.width) != shape.width ||
+                        !reader.boolean("do_layer_norm_before", true))) {
+    reader.fail("the form of OPT-350m (post-norm, a projected embedding) cannot be counted");
   }
   validate(shape);
   return model;

@@ -168,10 +168,15 @@ std::unique_ptr<PieceModel> read_bpe(const Json& spec, const std::string& origin
   return make_bpe(std::move(o), origin);
 }
 
-std::unique_ptr<PieceModel> read_unigram(const Json& spec) {
+std::unique_ptr<PieceModel> read_unigram(const Json& spec, const std::string& origin) {
   std::vector<UnigramPiece> pieces;
   for (const Json& each : spec.at("vocab")) pieces.push_back({each.at(0), each.at(1)});
   const auto unknown = spec.find("unk_id");
+  if (unknown != spec.end() && !unknown->is_null() &&
+      (!unknown->is_number_integer() || unknown->get<std::int64_t>() < 0 ||
+       unknown->get<std::int64_t>() >= std::ssize(pieces))) {
+    throw DataError(fmt::format("{}: unk_id is outside the vocabulary", origin));
+  }
   return make_unigram(pieces,
                       unknown == spec.end() || unknown->is_null()
                           ? std::nullopt
@@ -201,7 +206,7 @@ std::unique_ptr<PieceModel> make_piece_model(const Json& spec, const std::string
   std::string type = spec.value("type", "");
   if (type.empty()) type = spec.contains("merges") ? "BPE" : "WordPiece";  // old files
   if (type == "BPE") return read_bpe(spec, origin);
-  if (type == "Unigram") return read_unigram(spec);
+  if (type == "Unigram") return read_unigram(spec, origin);
   if (type == "WordPiece") {
     return make_word_piece(read_vocabulary(spec.at("vocab"), origin),
                            spec.value("unk_token", "[UNK]"),

@@ -5,7 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}
 mkdir -p build/fuzz/findings
-for name in safetensors token_file toml record points law hf_config; do
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+for name in safetensors token_file toml record points law hf_config \
+  tokenizer gguf layout index pattern; do
   mkdir -p "build/fuzz/corpus/$name"
   echo "== $name" >&2
   dict=tests/fuzz/$name.dict

@@ -4,27 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "core/safetensors.h"
-#include "pretrained/planted_model.h"
+#include "pretrained/planted_folder.h"
 #include "scratch_folder.h"
 
 namespace fathom::probe {
 namespace {
 
 using pretrained::PlantedModel;
-
-void write_folder(const PlantedModel& model, const std::filesystem::path& folder) {
-  std::vector<TensorSpec> specs;
-  for (const auto& [name, tensor] : model.tensors) {
-    specs.push_back({name, TensorType::f32, tensor.shape});
-  }
-  SafetensorsWriter writer(folder / kModelTensors, specs);
-  for (const auto& [name, tensor] : model.tensors) {
-    writer.write(name, std::as_bytes(std::span(tensor.values)));
-  }
-  writer.commit();
-  std::ofstream(folder / "config.json") << model.config.dump();
-}
 
 std::vector<Window> windows() {
   std::vector<Window> list;
@@ -47,7 +33,7 @@ TEST(Drop, TheWrittenFolderHasThePredictedLoss) {
                                  "sliding_attention"};
   model.config["sliding_window"] = 5;
   model.config["model_type"] = "mistral";
-  write_folder(model, source);
+  write_planted(model, source);
   folder.write("model/tokenizer_config.json", "{}");
   pretrained::Weights weights(pretrained::open_checkpoint(source), 1u << 30);
   Sweep sweep(weights, {});

@@ -148,6 +148,11 @@ TEST(HfTokenizer, UnigramMaximisesTheSummedScore) {
   const auto t = make_hf_tokenizer(spec, Json::object(), "test");
   EXPECT_EQ(t->encode("ab"), (Ids{5, 3}));           // -2.8, against -3.5 for "▁" "ab"
   EXPECT_EQ(t->encode("abxyb"), (Ids{5, 3, 0, 3}));  // neighbours are one unknown
+  for (const Json& bad : {Json(6), Json(-1), Json("a")}) {
+    Json other = spec;
+    other["model"]["unk_id"] = bad;
+    EXPECT_THROW(make_hf_tokenizer(other, Json::object(), "test"), DataError);
+  }
 }
 
 TEST(HfTokenizer, MergesFilesAreByteLevel) {
