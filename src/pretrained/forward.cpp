@@ -7,6 +7,7 @@
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "pretrained/block.h"
 #include "pretrained/kernels.h"
 
 namespace fathom::pretrained {
@@ -165,33 +166,47 @@ void Forward::feed_forward(const LayerWeights& layer, const float* x, Scratch& s
   multiply(middle, tokens_, layer.down, layer.down_bias, y);
 }
 
+/// One layer's work on one window.
+struct Forward::Work {
+  const Forward& forward;
+  const LayerWeights& layer;
+  std::int64_t index;
+  float* h;
+  Scratch& scratch;
+  const LayerEdit& edit;
+  const LayerWatch& watch;
+  std::int64_t count = forward.tokens_ * forward.layout_.width;
+  float* results = scratch.take(Slot::branch, 2 * count);  // of attention, of the feed-forward
+
+  const float* reads(const NormWeights& weights) const {
+    if (!weights.exists()) return h;
+    float* x = scratch.take(Slot::normed, count);
+    forward.norm(weights, h, x);
+    return x;
+  }
+  float* attend(const float* x) const {
+    forward.attend(layer, index, x, scratch, edit, watch, results);
+    return results;
+  }
+  float* feed_forward(const float* x) const {
+    forward.feed_forward(layer, x, scratch, results + count);
+    return results + count;
+  }
+  void add(float* y, const NormWeights& weights) const {
+    const bool post = forward.layout_.block == Block::post;
+    if (!post && weights.exists()) forward.norm(weights, y, y);
+    add_scaled(h, y, count, forward.layout_.branch_scale);
+    if (post && weights.exists()) forward.norm(weights, h, h);
+  }
+  void middle() const {
+    if (watch.middle != nullptr) std::copy_n(h, count, watch.middle);
+  }
+};
+
 void Forward::run_layer(const LayerWeights& layer, std::int64_t index, float* h, Scratch& scratch,
                         const LayerEdit& edit, const LayerWatch& watch) const {
-  const std::int64_t count = tokens_ * layout_.width;
-  float* x = scratch.take(Slot::normed, count);
-  float* y = scratch.take(Slot::branch, 2 * count);
-  float* z = y + count;
-  const bool post = layout_.block == Block::post, parallel = layout_.block == Block::parallel;
-  const auto before = [&](const NormWeights& weights) -> const float* {
-    if (!weights.exists()) return h;
-    norm(weights, h, x);
-    return x;
-  };
-  const auto after = [&](const NormWeights& weights, float* values) {
-    if (!post && weights.exists()) norm(weights, values, values);
-    add_scaled(h, values, count, layout_.branch_scale);
-    if (post && weights.exists()) norm(weights, h, h);
-  };
-  // A parallel block's feed-forward reads the stream as attention found it.
-  if (parallel && edit.ffn) feed_forward(layer, before(layer.ffn_in), scratch, z);
-  if (edit.attention) {
-    attend(layer, index, before(layer.attention_in), scratch, edit, watch, y);
-    after(layer.attention_out, y);
-  }
-  if (watch.middle != nullptr) std::copy_n(h, count, watch.middle);
-  if (!edit.ffn) return;
-  if (!parallel) feed_forward(layer, before(layer.ffn_in), scratch, z);
-  after(layer.ffn_out, z);
+  Work work{*this, layer, index, h, scratch, edit, watch};
+  run_block(work, layout_.block, layer, edit.attention, edit.ffn);
 }
 
 void Forward::logits(const float* h, std::int64_t rows, Scratch& scratch, float* out) const {

@@ -43,20 +43,30 @@ class Forward {
  public:
   /// `tokens`: the length of windows. The weights must outlive it.
   Forward(const Weights& weights, std::int64_t tokens);
+  virtual ~Forward() = default;
+  Forward(const Forward&) = delete;
+  Forward& operator=(const Forward&) = delete;
 
   std::int64_t tokens() const { return tokens_; }
   void embed(std::span<const data::TokenId> ids, float* h) const;
-  void run_layer(const LayerWeights& layer, std::int64_t index, float* h, Scratch& scratch,
-                 const LayerEdit& edit = {}, const LayerWatch& watch = {}) const;
+  virtual void run_layer(const LayerWeights& layer, std::int64_t index, float* h, Scratch& scratch,
+                         const LayerEdit& edit = {}, const LayerWatch& watch = {}) const;
   /// The logits [rows, V] of `rows` states, final norm and head applied.
-  void logits(const float* h, std::int64_t rows, Scratch& scratch, float* out) const;
+  virtual void logits(const float* h, std::int64_t rows, Scratch& scratch, float* out) const;
   /// -ln p of targets[i] after state i; a negative target counts nothing and gives 0.
   void losses(const float* h, std::span<const data::TokenId> targets, Scratch& scratch,
               float* out) const;
 
+  /// Cosines and sines [T, R/2] of one rotary table.
+  struct Turn {
+    std::vector<float> cosines, sines;
+  };
+  const std::vector<Turn>& turns() const { return turns_; }
+
  private:
   friend class Backward;
   void require_id(std::int64_t id) const;
+  struct Work;
   void attend(const LayerWeights& layer, std::int64_t index, const float* x, Scratch& scratch,
               const LayerEdit& edit, const LayerWatch& watch, float* y) const;
   void feed_forward(const LayerWeights& layer, const float* x, Scratch& scratch, float* y) const;
@@ -70,9 +80,6 @@ class Forward {
   const Weights& weights_;
   const Layout& layout_;
   std::int64_t tokens_;
-  struct Turn {
-    std::vector<float> cosines, sines;  // [T, R/2]
-  };
   std::vector<Turn> turns_;
 };
 

@@ -1,6 +1,7 @@
 #include "probe/geometry.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -9,10 +10,20 @@
 namespace fathom::probe {
 namespace {
 
+constexpr std::size_t kTokenBlock = 32;
+
 double dot(const float* a, const float* b, std::size_t count) {
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(a[i]) * b[i];
-  return sum;
+  // Eight sums side by side, so that one does not wait for the other.
+  constexpr std::size_t kLanes = 8;
+  double sums[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (std::size_t k = 0; k < kLanes; ++k) sums[k] += static_cast<double>(a[i + k]) * b[i + k];
+  }
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  for (; i < count; ++i) total += static_cast<double>(a[i]) * b[i];
+  return total;
 }
 
 /// 1 where both are the same zero vector: a layer that changes nothing has no angle.
@@ -102,29 +113,83 @@ void add_token(const Token& token, WindowGeometry& g) {
   }
 }
 
-}  // namespace
+constexpr std::array kTokenSums{&LayerSums::influence,
+                                &LayerSums::angle,
+                                &LayerSums::turn,
+                                &LayerSums::norm,
+                                &LayerSums::attention_norm,
+                                &LayerSums::ffn_norm,
+                                &LayerSums::attention_share,
+                                &LayerSums::ffn_share,
+                                &LayerSums::share,
+                                &LayerSums::attention_cosine,
+                                &LayerSums::ffn_cosine,
+                                &LayerSums::cosine,
+                                &LayerSums::progress};
 
-WindowGeometry measure_geometry(const WindowStreams& streams, std::int64_t width) {
-  const std::size_t depth = streams.middles.size(), D = as_size(width);
-  const std::size_t T = streams.states.front().size() / D;
+WindowGeometry empty_geometry(std::size_t depth) {
   WindowGeometry g;
   g.layers.resize(depth);
   for (std::size_t l = 0; l < depth; ++l) g.distance.emplace_back(depth - l, 0.0);
+  return g;
+}
+
+void add_sums(const WindowGeometry& from, WindowGeometry& to) {
+  for (std::size_t l = 0; l < to.layers.size(); ++l) {
+    for (const auto field : kTokenSums) to.layers[l].*field += from.layers[l].*field;
+    for (std::size_t n = 0; n < to.distance[l].size(); ++n) {
+      to.distance[l][n] += from.distance[l][n];
+    }
+  }
+}
+
+void measure_magnitudes(const std::vector<float>& state, double& largest, double& median) {
+  std::vector<float> magnitudes(state.size());
+  std::transform(state.begin(), state.end(), magnitudes.begin(),
+                 [](float x) { return std::abs(x); });
+  largest = *std::max_element(magnitudes.begin(), magnitudes.end());
+  const auto middle = magnitudes.begin() + std::ssize(magnitudes) / 2;
+  std::nth_element(magnitudes.begin(), middle, magnitudes.end());
+  median = *middle;
+}
+
+}  // namespace
+
+double influence_sum(const std::vector<float>& h, const std::vector<float>& next,
+                     std::int64_t width) {
+  const std::size_t D = as_size(width);
+  double sum = 0;
+  for (std::size_t begin = D; begin < h.size(); begin += D) {
+    const float* a = h.data() + begin;
+    const float* b = next.data() + begin;
+    sum += 1 - cosine(dot(a, b, D), dot(a, a, D), dot(b, b, D));
+  }
+  return sum;
+}
+
+WindowGeometry measure_geometry(const WindowStreams& streams, std::int64_t width,
+                                unsigned threads) {
+  const std::size_t depth = streams.middles.size(), D = as_size(width);
+  const std::size_t T = streams.states.front().size() / D;
+  WindowGeometry g = empty_geometry(depth);
   g.tokens = as_double(T - 1);
-  for (std::size_t t = 1; t < T; ++t) add_token({streams, t, D}, g);
+  g.largest.resize(depth + 1);
+  g.median.resize(depth + 1);
+  const std::size_t blocks = (T - 1 + kTokenBlock - 1) / kTokenBlock;
+  std::vector<WindowGeometry> parts(blocks, empty_geometry(depth));
+  run_tasks(threads, blocks + depth + 1, [&](std::size_t task, std::size_t) {
+    if (task >= blocks) {
+      const std::size_t l = task - blocks;
+      return measure_magnitudes(streams.states[l], g.largest[l], g.median[l]);
+    }
+    const std::size_t begin = 1 + task * kTokenBlock, end = std::min(T, begin + kTokenBlock);
+    for (std::size_t t = begin; t < end; ++t) add_token({streams, t, D}, parts[task]);
+  });
+  for (const WindowGeometry& part : parts) add_sums(part, g);
   for (std::size_t l = 0; l < depth; ++l) {
     const float* a = streams.states[l].data();
     const float* b = streams.states[l + 1].data();
     g.layers[l].first_influence = 1 - cosine(dot(a, b, D), dot(a, a, D), dot(b, b, D));
-  }
-  for (const std::vector<float>& state : streams.states) {
-    std::vector<float> magnitudes(state.size());
-    std::transform(state.begin(), state.end(), magnitudes.begin(),
-                   [](float x) { return std::abs(x); });
-    g.largest.push_back(*std::max_element(magnitudes.begin(), magnitudes.end()));
-    const auto middle = magnitudes.begin() + std::ssize(magnitudes) / 2;
-    std::nth_element(magnitudes.begin(), middle, magnitudes.end());
-    g.median.push_back(*middle);
   }
   return g;
 }

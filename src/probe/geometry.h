@@ -37,6 +37,12 @@ struct WindowGeometry {
   std::vector<double> median;   // and the median magnitude
 };
 
-WindowGeometry measure_geometry(const WindowStreams& streams, std::int64_t width);
+/// 1 - cos(h, next) summed over the places of a window but the first.
+double influence_sum(const std::vector<float>& h, const std::vector<float>& next,
+                     std::int64_t width);
+
+/// The same bits for any number of threads: sums are over fixed blocks of tokens.
+WindowGeometry measure_geometry(const WindowStreams& streams, std::int64_t width,
+                                unsigned threads = 1);
 
 }  // namespace fathom::probe

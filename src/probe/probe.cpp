@@ -89,6 +89,7 @@ class Probing {
   SweepControl control(bool middles) {
     SweepControl c;
     c.threads = options_.threads;
+    c.device = options_.device;
     c.memory_bytes = kStreamBytes;
     c.keep_middles = middles;
     c.with_losses = layout_.head != pretrained::HeadKind::none;
@@ -177,7 +178,7 @@ class Probing {
   void add_window(std::size_t index, const WindowStreams& streams, const WindowLosses& losses) {
     WindowLosses all = losses;
     all.variants.resize(removals_.variants().size(), losses.base);
-    removals_.add(text_.windows[index], streams, all, layout_.width);
+    removals_.add(text_.windows[index], streams, all, layout_.width, options_.threads);
     sample_.add(streams);
     if (index % 2 == 1) fit_.add(streams, options_.threads);  // judged on the even ones
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "pretrained/device_model.h"
 #include "pretrained/weights.h"
 #include "probe/result.h"
 #include "probe/windows.h"
@@ -15,6 +16,7 @@ namespace fathom::probe {
 
 struct ProbeOptions {
   unsigned threads = 1;
+  pretrained::DeviceModel* device = nullptr;  // the same weights on a GPU
   std::int64_t first_tokens = 4096;
   double seconds = 600;       // no new round is begun that would probably end later
   bool fixed_tokens = false;  // measure exactly the text given

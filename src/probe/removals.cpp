@@ -67,14 +67,14 @@ Removals::Removals(std::int64_t depth)
 }
 
 void Removals::add(const Window& window, const WindowStreams& streams, const WindowLosses& losses,
-                   std::int64_t width) {
+                   std::int64_t width, unsigned threads) {
   const double tokens = as_double(window.target_count());
   tokens_ += window.target_count();
   loss_.add(std::accumulate(losses.base.begin(), losses.base.end(), 0.0), tokens);
   for (std::size_t v = 0; v < variants_.size(); ++v) {
     sums_[v].add(difference(losses.variants[v], losses.base), tokens);
   }
-  const WindowGeometry g = measure_geometry(streams, width);
+  const WindowGeometry g = measure_geometry(streams, width, threads);
   geometry_tokens_ += g.tokens;
   first_tokens_ += 1;
   for (std::size_t l = 0; l < geometry_.size(); ++l) {

@@ -19,7 +19,7 @@ class Removals {
   /// For every layer: without it, without its attention, without its feed-forward; then the swaps.
   const std::vector<Variant>& variants() const { return variants_; }
   void add(const Window& window, const WindowStreams& streams, const WindowLosses& losses,
-           std::int64_t width);
+           std::int64_t width, unsigned threads = 1);
 
   std::int64_t tokens() const { return tokens_; }
   std::size_t windows() const { return loss_.sum.size(); }

@@ -1,5 +1,6 @@
 #include "probe/sweep.h"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -9,13 +10,27 @@
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "pretrained/device_forward.h"
 #include "pretrained/kernels.h"
+#include "probe/device_sweep.h"
 
 namespace fathom::probe {
 
 using pretrained::Forward;
 using pretrained::LayerWeights;
 using pretrained::Scratch;
+
+namespace {
+
+/// Inputs are looked at where they are embedded.
+void check_targets(const Window& window, std::int64_t vocab) {
+  for (const TokenId id : window.targets) {
+    if (id < vocab) continue;
+    throw DataError(fmt::format("target {} is outside the model's vocabulary of {}", id, vocab));
+  }
+}
+
+}  // namespace
 
 Path whole_path(std::int64_t depth) {
   Path path(as_size(depth));
@@ -73,7 +88,12 @@ const Forward& Sweep::forward(std::int64_t tokens) {
   for (const auto& each : forwards_) {
     if (each->tokens() == tokens) return *each;
   }
-  forwards_.push_back(std::make_unique<Forward>(weights_, tokens));
+  if (control_.device != nullptr) {
+    forwards_.push_back(
+        std::make_unique<pretrained::HostedDeviceForward>(*control_.device, weights_, tokens));
+  } else {
+    forwards_.push_back(std::make_unique<Forward>(weights_, tokens));
+  }
   return *forwards_.back();
 }
 
@@ -212,18 +232,33 @@ void Sweep::run_chunk(std::span<const Window> windows, std::size_t first, const 
   for (std::size_t w = 0; w < windows.size(); ++w) done(first + w, run.streams[w], run.losses[w]);
 }
 
-void Sweep::run(std::span<const Window> windows, const Path& base,
-                const std::vector<Variant>& variants, const WindowDone& done) {
+std::size_t Sweep::chunk_end(std::span<const Window> windows, std::size_t begin, const Path& base,
+                             const std::vector<Variant>& variants) const {
   const std::uint64_t D = as_size(weights_.layout().width);
   const std::uint64_t states = (control_.keep_middles ? 2 : 1) * base.size() + 1 + variants.size();
+  std::uint64_t bytes = 0;
+  std::size_t end = begin;
+  while (end < windows.size()) {
+    bytes += states * windows[end].inputs.size() * D * sizeof(float);
+    if (end > begin && bytes > control_.memory_bytes) break;
+    ++end;
+  }
+  return end;
+}
+
+void Sweep::run(std::span<const Window> windows, const Path& base,
+                const std::vector<Variant>& variants, const WindowDone& done) {
+  for (const Window& window : windows) check_targets(window, weights_.layout().vocab);
   for (std::size_t begin = 0; begin < windows.size();) {
-    std::uint64_t bytes = 0;
-    std::size_t end = begin;
-    while (end < windows.size()) {
-      bytes += states * windows[end].inputs.size() * D * sizeof(float);
-      if (end > begin && bytes > control_.memory_bytes) break;
-      ++end;
+    if (control_.device != nullptr) {
+      const std::size_t end =
+          device_chunk_end(control_, windows, begin, base.size(), variants.size());
+      run_device_chunk(control_, forward(std::ssize(windows[begin].inputs)),
+                       windows.subspan(begin, end - begin), begin, base, variants, done);
+      begin = end;
+      continue;
     }
+    const std::size_t end = chunk_end(windows, begin, base, variants);
     run_chunk(windows.subspan(begin, end - begin), begin, base, variants, done);
     begin = end;
   }

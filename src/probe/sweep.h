@@ -5,7 +5,8 @@
 // off, another order, a map in a layer's place. All variants move
 // through layer l together, so its weights are read once, and what they share is computed once:
 // all single-layer removals cost L (L - 1) / 2 layer runs, half as much as L passes. A task is one
-// window of one variant on one thread, so results are the same bits for any number of threads.
+// window of one variant on one thread, so results are the same bits for any number of threads. On a
+// GPU a task is one variant over all windows (device_sweep.h).
 #pragma once
 
 #include <functional>
@@ -13,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "pretrained/device_model.h"
 #include "pretrained/forward.h"
 #include "probe/windows.h"
 
@@ -60,6 +62,7 @@ using WindowDone =
 
 struct SweepControl {
   unsigned threads = 1;
+  pretrained::DeviceModel* device = nullptr;        // the same weights on a GPU; nullptr: the CPU
   std::uint64_t memory_bytes = 1u << 30;            // for streams
   bool keep_middles = false;                        // WindowStreams::middles is filled
   bool with_losses = true;                          // a model without a head has none
@@ -83,6 +86,8 @@ class Sweep {
 
  private:
   struct Run;
+  std::size_t chunk_end(std::span<const Window> windows, std::size_t begin, const Path& base,
+                        const std::vector<Variant>& variants) const;
   void run_chunk(std::span<const Window> windows, std::size_t first, const Path& base,
                  const std::vector<Variant>& variants, const WindowDone& done);
 

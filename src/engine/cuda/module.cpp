@@ -2,6 +2,7 @@
 
 #include "engine/cuda/executor.h"
 #include "engine/cuda/fusion_probe.h"
+#include "engine/cuda/inference/cuda_inference.h"
 #include "engine/cuda/peak.h"
 
 namespace fathom::engine::cuda {
@@ -41,6 +42,7 @@ extern "C" const fathom::engine::CudaModule* fathom_cuda_module() {
                                                  cuda::measure_gemm_flops,
                                                  cuda::measure_memory_bandwidth,
                                                  cuda::measure_fusions,
-                                                 cuda::make_executor};
+                                                 cuda::make_executor,
+                                                 cuda::make_inference};
   return &module;
 }

@@ -11,6 +11,8 @@
 
 namespace fathom::engine {
 
+class Inference;
+
 struct CudaDevice {
   std::string name;
   int capability = 0;  // 90 for sm_90
@@ -41,10 +43,12 @@ struct CudaModule {
   std::vector<bool> (*measure_fusions)(const std::vector<LinearNormShape>& shapes,
                                        const CudaOptions& options);
   std::unique_ptr<Executor> (*make_executor)(const StepPlan& plan, const CudaOptions& options);
+  /// What models of other makers run on (engine/cuda/inference.h).
+  std::unique_ptr<Inference> (*make_inference)(const CudaOptions& options);
 };
 
 /// Raised when the table or any class that crosses the door changes.
-inline constexpr int kCudaModuleVersion = 3;
+inline constexpr int kCudaModuleVersion = 4;
 inline constexpr const char* kCudaModuleSymbol = "fathom_cuda_module";
 
 }  // namespace fathom::engine
