@@ -8,11 +8,11 @@
 namespace fathom::probe {
 namespace {
 
-using Layers = std::vector<std::shared_ptr<const pretrained::LayerWeights>>;
+using LayerList = std::vector<std::shared_ptr<const pretrained::LayerWeights>>;
 
 /// dL/dxi of every head, layer by layer, for one window.
 std::vector<double> gate_gradients(const pretrained::Forward& forward,
-                                   const pretrained::Layout& layout, const Layers& layers,
+                                   const pretrained::Layout& layout, const LayerList& layers,
                                    const Window& window) {
   const std::size_t size = window.inputs.size() * as_size(layout.width);
   std::vector<std::vector<float>> states(layers.size() + 1, std::vector<float>(size));
@@ -49,7 +49,7 @@ std::optional<double> importance_agreement(const std::vector<HeadResult>& heads)
 void measure_head_importance(Sweep& sweep, std::span<const Window> windows,
                              std::vector<HeadResult>& heads) {
   const pretrained::Layout& layout = sweep.weights().layout();
-  Layers layers;
+  LayerList layers;
   for (std::int64_t l = 0; l < layout.depth(); ++l) layers.push_back(sweep.weights().layer(l));
   std::vector<const pretrained::Forward*> forwards;
   for (const Window& window : windows) {
