@@ -6,17 +6,22 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/json_output.h"
+#include "cli/probe_comparison_text.h"
 #include "cli/probe_text.h"
 #include "cli/stop_signals.h"
 #include "core/error.h"
 #include "core/threads.h"
 #include "core/units.h"
+#include "engine/device.h"
+#include "pretrained/device_model.h"
+#include "probe/comparison.h"
 #include "probe/drop.h"
 #include "probe/own_run.h"
 #include "probe/probe.h"
 #include "probe/result_json.h"
 #include "probe/verdict.h"
 #include "report/render_report.h"
+#include "serve/probe_shelf.h"
 #include "shape/hardware.h"
 #include "terminal/progress.h"
 
@@ -27,7 +32,8 @@ namespace fs = std::filesystem;
 
 struct ProbeRequest {
   std::string model, text = "sotu", ids, targets, tokens, window, hardware = kDefaultHardware;
-  std::string drop, write, report;
+  std::string drop, write, report, device = "cpu";
+  std::vector<std::string> compare;
   double seconds = 600;
   std::string memory = "16GB";
   int threads = 0;
@@ -63,10 +69,20 @@ unsigned probe_threads(const ProbeRequest& o) {
   return threads_or_all(static_cast<unsigned>(o.threads));
 }
 
+/// Nothing where the CPU is to be used.
+std::unique_ptr<pretrained::DeviceModel> device_of(pretrained::Weights& weights,
+                                                   const ProbeRequest& o) {
+  if (o.device != "cuda") return nullptr;
+  return std::make_unique<pretrained::DeviceModel>(
+      weights, engine::cuda_module().make_inference(engine::cuda_options()));
+}
+
 probe::ProbeResult run_whole_probe(Session& session, pretrained::Weights& weights,
                                    const probe::ProbeText& text, const ProbeRequest& o) {
+  const auto device = device_of(weights, o);
   probe::ProbeOptions options;
   options.threads = probe_threads(o);
+  options.device = device.get();
   options.seconds = o.seconds;
   options.fixed_tokens = !o.tokens.empty() || !o.ids.empty();
   options.hardware = o.hardware;
@@ -82,8 +98,10 @@ probe::ProbeResult run_whole_probe(Session& session, pretrained::Weights& weight
 void run_drop(Session& session, pretrained::Weights& weights, const probe::ProbeText& text,
               const ProbeRequest& o) {
   const std::vector<std::int64_t> dropped = probe::parse_layers(o.drop, weights.layout().depth());
+  const auto device = device_of(weights, o);
   probe::SweepControl control;
   control.threads = probe_threads(o);
+  control.device = device.get();
   probe::Sweep sweep(weights, control);
   const std::span<const probe::Window> windows(text.windows);
   const probe::DropCost cost = probe::measure_drop(sweep, windows, dropped);
@@ -92,6 +110,8 @@ void run_drop(Session& session, pretrained::Weights& weights, const probe::Probe
     probe::write_pruned(o.model, dropped, o.write);
     pretrained::Weights written(pretrained::open_checkpoint(o.write),
                                 static_cast<std::uint64_t>(parse_bytes(o.memory, "--memory")));
+    const auto written_device = device_of(written, o);
+    control.device = written_device.get();
     probe::Sweep again(written, control);
     reloaded = probe::measure_drop(again, windows, {0}).before.mean;
   }
@@ -117,23 +137,61 @@ void run_drop(Session& session, pretrained::Weights& weights, const probe::Probe
   }
 }
 
+pretrained::Weights open_weights(const ProbeRequest& o) {
+  return {probe::open_model(o.model),
+          static_cast<std::uint64_t>(parse_bytes(o.memory, "--memory"))};
+}
+
+Json probe_document(const probe::ProbeResult& result) {
+  Json document = json_document("probe");
+  probe::write_result(result, document);
+  return document;
+}
+
+void write_probe_page(const std::string& file, Json document, const std::string& title) {
+  document["title"] = title;
+  report::write_probe(file, document);
+}
+
+/// A model, measured now, or what an earlier probe wrote.
+Json measured_or_read(Session& session, const std::string& name, const ProbeRequest& o) {
+  std::error_code ignored;
+  if (fs::is_regular_file(name, ignored) && serve::holds_probe(name)) {
+    return serve::read_probe(name);
+  }
+  ProbeRequest own = o;
+  own.model = name;
+  pretrained::Weights weights = open_weights(own);
+  const probe::ProbeText text = read_probe_windows(weights, own);
+  return probe_document(run_whole_probe(session, weights, text, own));
+}
+
+void run_comparison(Session& session, ProbeRequest o) {
+  if (!o.drop.empty()) throw ConfigError("--compare measures whole models; leave --drop out");
+  if (!o.model.empty()) o.text = o.model;  // the only word beside the two models
+  const Json a = measured_or_read(session, o.compare[0], o);
+  const Json b = measured_or_read(session, o.compare[1], o);
+  Json document = json_document("probe_compare");
+  probe::write_comparison(a, b, document);
+  if (!o.report.empty()) write_probe_page(o.report, document, "Two probes");
+  if (o.json) return print_json(session, document);
+  session.out << render_comparison(document, session.terminal);
+  if (!o.report.empty()) session.out << fmt::format("\n  page: {}\n", o.report);
+}
+
 void run_probe(Session& session, const ProbeRequest& o) {
+  if (!o.compare.empty()) return run_comparison(session, o);
+  if (o.model.empty()) throw ConfigError("name a MODEL, or two with --compare");
   if (!o.write.empty() && o.drop.empty()) throw ConfigError("--write needs --drop");
-  pretrained::Weights weights(probe::open_model(o.model),
-                              static_cast<std::uint64_t>(parse_bytes(o.memory, "--memory")));
+  pretrained::Weights weights = open_weights(o);
   ProbeRequest read = o;
   // Enough for an interval; the whole probe decides for itself.
   if (!o.drop.empty() && o.tokens.empty()) read.tokens = "16384";
   const probe::ProbeText text = read_probe_windows(weights, read);
   if (!o.drop.empty()) return run_drop(session, weights, text, o);
   const probe::ProbeResult result = run_whole_probe(session, weights, text, o);
-  Json document = json_document("probe");
-  probe::write_result(result, document);
-  if (!o.report.empty()) {
-    Json page = document;
-    page["title"] = "Probe of " + result.model.name;
-    report::write_probe(o.report, page);
-  }
+  const Json document = probe_document(result);
+  if (!o.report.empty()) write_probe_page(o.report, document, "Probe of " + result.model.name);
   if (o.json) return print_json(session, document);
   session.out << render_probe(result, session.terminal);
   if (!o.report.empty()) session.out << fmt::format("\n  page: {}\n", o.report);
@@ -155,10 +213,11 @@ void add_probe_command(CommandTree& tree) {
         {"probe runs/small notes.txt --tokens 16K", "a run of one's own on a text of one's own"},
         {"probe ./model --report page.html", "one page with everything"},
         {"probe ./model --drop 9,10 --write PRUNED", "a folder without two layers, and its loss"},
-        {"probe ./model --ids ids.txt --targets answers.txt --json", "token ids and targets"}}},
+        {"probe ./model --ids ids.txt --targets answers.txt --json", "token ids and targets"},
+        {"probe --compare ./model PRUNED notes.txt", "two models side by side on one text"},
+        {"probe --compare monday.json today.json --report page.html", "two earlier probes"}}},
       [options](Session& session) { run_probe(session, *options); });
-  command.add_option("MODEL", o.model, "A Hugging Face folder, .gguf, llama2.c .bin or run")
-      ->required();
+  command.add_option("MODEL", o.model, "A Hugging Face folder, .gguf, llama2.c .bin or run");
   command.add_option("TEXT", o.text,
                      "A text, a folder of texts, a prepared or named corpus (default sotu)");
   command.add_option("--ids", o.ids, "Token ids instead of a text: one window a line")
@@ -182,8 +241,16 @@ void add_probe_command(CommandTree& tree) {
       ->type_name("LAYERS");
   command.add_option("--write", o.write, "Write the model without them as a Hugging Face folder")
       ->type_name("FOLDER");
+  command
+      .add_option("--compare", o.compare,
+                  "Two models, or JSON or pages of earlier probes, side by side")
+      ->type_name("A B")
+      ->expected(2, 2);
   command.add_option("--hardware", o.hardware, "For modelled decoding times (default h200)")
       ->type_name("NAME");
+  tree.restrict(command.add_option("--device", o.device, "Where the model runs (default cpu)")
+                    ->type_name("NAME"),
+                {"cpu", "cuda"});
   command.add_option("--threads", o.threads, "Threads (default: all cores)")
       ->type_name("N")
       ->check(Range{0, 1024});

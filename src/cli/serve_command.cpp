@@ -58,8 +58,9 @@ void add_serve_command(CommandTree& tree) {
         {"serve runs/quick runs/levine", "two studies"},
         {"serve runs --port 0", "every study in runs/, on any free port"}}},
       [options](Session& session) { run(session, *options); });
-  command.add_option("DIR", options->folders,
-                     "Studies, lab directories, or folders of them (default: this folder)");
+  command.add_option(
+      "DIR", options->folders,
+      "Studies, lab directories, or folders of them and of probes (default: this one)");
   command.add_option("--port", options->port, "Port to listen on, 0 for any (default 8642)")
       ->type_name("N")
       ->check({0, 65535});

@@ -90,7 +90,8 @@ class Probing {
     SweepControl c;
     c.threads = options_.threads;
     c.device = options_.device;
-    c.memory_bytes = kStreamBytes;
+    // A streamed model is one for which memory is short.
+    c.memory_bytes = weights_.resident() ? kStreamBytes : kStreamBytes / 2;
     c.keep_middles = middles;
     c.with_losses = layout_.head != pretrained::HeadKind::none;
     c.stop = options_.stop;

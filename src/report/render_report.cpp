@@ -121,6 +121,18 @@ std::string render_served_lab(const nlohmann::ordered_json& document) {
   return render(embedded::lab_html, document, kServedPolicy);
 }
 
+std::string render_served_probe(const nlohmann::ordered_json& document) {
+  return render(embedded::probe_html, document, kServedPolicy);
+}
+
+nlohmann::json document_of_page(std::string_view page, const std::string& origin) {
+  constexpr std::string_view kBegin = "id=\"fathom-document\">", kEnd = "</script>";
+  const std::size_t begin = page.find(kBegin);
+  const std::size_t end = begin == page.npos ? page.npos : page.find(kEnd, begin);
+  if (end == page.npos) throw DataError(origin + ": no page that fathom wrote");
+  return parse_json(page.substr(begin + kBegin.size(), end - begin - kBegin.size()), origin);
+}
+
 std::string render_served_map(const nlohmann::ordered_json& document, const std::string& news) {
   return render(embedded::map_html, document, kServedPolicy, news);
 }

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 namespace fathom::report {
 
@@ -19,10 +20,14 @@ std::string render_report(const nlohmann::ordered_json& document);
 std::string render_lab(const nlohmann::ordered_json& document);
 std::string render_map(const nlohmann::ordered_json& document);
 
+/// The document that stands in a page of these; DataError where there is none.
+nlohmann::json document_of_page(std::string_view page, const std::string& origin);
+
 /// The same pages for 'fathom serve': they may ask their own server and nobody else. `news`: the
 /// address that they ask for what is new; "" for none.
 std::string render_served_report(const nlohmann::ordered_json& document, const std::string& news);
 std::string render_served_lab(const nlohmann::ordered_json& document);
+std::string render_served_probe(const nlohmann::ordered_json& document);
 std::string render_served_map(const nlohmann::ordered_json& document, const std::string& news);
 /// The overview (web/schema/serve.schema.json).
 std::string render_overview(const nlohmann::ordered_json& document, const std::string& news);

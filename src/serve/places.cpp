@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "lab/frame/records.h"
+#include "serve/probe_shelf.h"
 #include "study/study_folder.h"
 
 namespace fathom::serve {
@@ -42,24 +44,57 @@ void add_place(const fs::path& folder, std::vector<Place>& places) {
   places.push_back({*kind, unique_name(places, *kind, path.filename().string()), path});
 }
 
+void add_probe(const fs::path& file, const std::string& name, std::vector<Place>& places) {
+  std::error_code error;
+  const fs::path path = fs::weakly_canonical(file, error);
+  const bool known = std::any_of(places.begin(), places.end(),
+                                 [&](const Place& place) { return place.path == path; });
+  if (error || known || !holds_probe(path)) return;
+  places.push_back({Place::Kind::probe, unique_name(places, Place::Kind::probe, name), path});
+}
+
+/// A probe's JSON, or else its page, under this name without an ending.
+void add_probe_named(const fs::path& stem, const std::string& name, std::vector<Place>& places) {
+  const std::size_t before = places.size();
+  for (const char* ending : {".json", ".html"}) {
+    std::error_code ignored;
+    const fs::path file = stem.string() + ending;
+    if (fs::is_regular_file(file, ignored)) add_probe(file, name, places);
+    if (places.size() > before) return;
+  }
+}
+
+void add_probes(const fs::path& root, const std::vector<fs::path>& files,
+                const std::vector<fs::path>& folders, std::vector<Place>& places) {
+  std::set<std::string> stems;
+  for (const fs::path& file : files) {
+    if (file.extension() == ".json" || file.extension() == ".html") stems.insert(file.stem());
+  }
+  for (const std::string& stem : stems) add_probe_named(root / stem, stem, places);
+  for (const fs::path& folder : folders) {
+    add_probe_named(folder / "probe", folder.filename().string(), places);
+  }
+}
+
 }  // namespace
 
 std::vector<Place> find_places(const std::vector<fs::path>& roots) {
   std::vector<Place> places;
   for (const fs::path& root : roots) {
-    if (kind_of(root)) {
-      add_place(root, places);
-      continue;
-    }
-    std::vector<fs::path> inside;
+    const bool whole = kind_of(root).has_value();
+    if (whole) add_place(root, places);
+    std::vector<fs::path> folders, files;
     std::error_code error;
     for (fs::directory_iterator entry(root, error), end; !error && entry != end;
          entry.increment(error)) {
       std::error_code ignored;
-      if (entry->is_directory(ignored)) inside.push_back(entry->path());
+      (entry->is_directory(ignored) ? folders : files).push_back(entry->path());
     }
-    std::sort(inside.begin(), inside.end());
-    for (const fs::path& folder : inside) add_place(folder, places);
+    std::sort(folders.begin(), folders.end());
+    for (const fs::path& folder : folders) {
+      if (!whole) add_place(folder, places);
+    }
+    add_probes(root, files, folders, places);
   }
   return places;
 }

@@ -119,6 +119,7 @@ Reply Site::route(const Question& question) {
   if (const auto name = behind(path, "/api/study/")) return study_news(*name, question);
   if (const auto name = behind(path, "/study/")) return study_page(*name);
   if (const auto name = behind(path, "/lab/")) return lab_page(*name);
+  if (const auto name = behind(path, "/probe/")) return probe_page(*name);
   throw Refusal(404, "there is no such page; / lists what there is");
 }
 
@@ -141,12 +142,18 @@ std::shared_ptr<StudyWatch> Site::watch(const fs::path& study) {
 }
 
 Json Site::overview() {
-  Json studies = Json::array(), labs = Json::array();
+  Json studies = Json::array(), labs = Json::array(), probes = Json::array();
   for (const Place& place : places()) {
-    if (place.kind == Place::Kind::lab) {
-      labs.push_back({{"name", place.name}});
-    } else {
-      studies.push_back(watch(place.path)->card(place.name));
+    switch (place.kind) {
+      case Place::Kind::study:
+        studies.push_back(watch(place.path)->card(place.name));
+        break;
+      case Place::Kind::lab:
+        labs.push_back({{"name", place.name}});
+        break;
+      case Place::Kind::probe:
+        probes.push_back(probes_.card(place.name, place.path));
+        break;
     }
   }
   Json roots = Json::array();
@@ -156,7 +163,8 @@ Json Site::overview() {
           {"versions", report::program_versions()},
           {"roots", roots},
           {"studies", studies},
-          {"labs", labs}};
+          {"labs", labs},
+          {"probes", probes}};
 }
 
 Reply Site::overview_page() {
@@ -217,6 +225,11 @@ Reply Site::study_news(const std::string& name, const Question& question) {
 Reply Site::lab_page(const std::string& name) {
   const Json document = report::make_lab_document(find(Place::Kind::lab, name));
   return {200, kHtml, report::render_served_lab(document)};
+}
+
+Reply Site::probe_page(const std::string& name) {
+  const Json document = read_probe(find(Place::Kind::probe, name));
+  return {200, kHtml, report::render_served_probe(document)};
 }
 
 }  // namespace fathom::serve

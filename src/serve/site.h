@@ -1,10 +1,11 @@
 // The pages of 'fathom serve' and what they ask for while they are open. No sockets here: a
 // question comes in, a reply goes out.
 //
-//   /                     studies and labs, as cards
+//   /                     studies, labs and probes, as cards
 //   /map?plan=WORDS       the map of shapes for 'fathom plan WORDS'
 //   /study/NAME           the report of a study, growing while it trains
 //   /lab/NAME             the verdicts of a lab directory
+//   /probe/NAME           a probe of a trained model
 //   /api/overview         the cards again
 //   /api/study/NAME?seen=VERSION                    what has changed since
 //   /api/map?plan=WORDS&count=COUNT&ratio=TOKENS    one row of the map's table, planned now
@@ -23,6 +24,7 @@
 #include "planner/planner.h"
 #include "serve/fit_desk.h"
 #include "serve/places.h"
+#include "serve/probe_shelf.h"
 #include "serve/study_watch.h"
 
 namespace fathom::serve {
@@ -72,6 +74,7 @@ class Site {
   Reply study_page(const std::string& name);
   Reply study_news(const std::string& name, const Question& question);
   Reply lab_page(const std::string& name);
+  Reply probe_page(const std::string& name);
 
   std::vector<Place> places();
   std::filesystem::path find(Place::Kind kind, const std::string& name);
@@ -81,6 +84,7 @@ class Site {
 
   SiteOptions options_;
   FitDesk desk_;
+  ProbeShelf probes_;
   std::mutex mutex_;
   std::map<std::filesystem::path, std::shared_ptr<StudyWatch>> watches_;
 };

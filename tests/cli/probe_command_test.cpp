@@ -6,6 +6,7 @@
 #include "cli/run_command.h"
 #include "core/json_text.h"
 #include "core/safetensors.h"
+#include "engine/device.h"
 #include "pretrained/planted_model.h"
 #include "scratch_folder.h"
 
@@ -67,6 +68,34 @@ TEST_F(ProbeCommand, JsonHasThePromisedFields) {
   EXPECT_TRUE(json["shape"].contains("law_layers"));
   EXPECT_TRUE(json["shape"].contains("band"));
   EXPECT_GT(std::filesystem::file_size(page), 10000u);
+}
+
+TEST_F(ProbeCommand, TwoModelsStandSideBySide) {
+  const CommandResult earlier = probe({"--ids", ids(), "--json"});
+  folder_.write("earlier.json", earlier.out);
+  const std::string file = (folder_ / "earlier.json").string();
+  // A model that is measured now beside one that was measured before.
+  const CommandResult both =
+      run_command({"probe", "--compare", model(), file, "--ids", ids(), "--json"});
+  ASSERT_EQ(both.code, 0) << both.err;
+  const nlohmann::json json = nlohmann::json::parse(both.out);
+  EXPECT_EQ(json["schema"], "fathom.probe_compare.v1");
+  EXPECT_EQ(json["a"]["layers"], json["b"]["layers"]);
+  EXPECT_FALSE(json["sentences"].empty());
+  const std::string page = (folder_ / "page.html").string();
+  const CommandResult text = run_command({"probe", "--compare", file, file, "--report", page});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("B removal"), std::string::npos) << text.out;
+  EXPECT_GT(std::filesystem::file_size(page), 10000u);
+  EXPECT_EQ(run_command({"probe", "--compare", file}).code, 2);
+  EXPECT_EQ(run_command({"probe"}).code, 2);
+}
+
+TEST_F(ProbeCommand, WithoutAGpuCudaIsRefused) {
+  if (engine::find_cuda_device()) GTEST_SKIP() << "this machine has a GPU";
+  const CommandResult result = probe({"--ids", ids(), "--device", "cuda"});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_NE(result.err.find("no CUDA device"), std::string::npos) << result.err;
 }
 
 TEST_F(ProbeCommand, RefusalsAreOneLineWithTheirCode) {

@@ -112,6 +112,59 @@ TEST(Site, TheOverviewFollowsItsSchema) {
   EXPECT_EQ(served.site.answer(ask("/")).status, 200);
 }
 
+/// What the overview and the page's header need of a probe.
+nlohmann::ordered_json small_probe() {
+  using Json = nlohmann::ordered_json;
+  return Json{{"schema", "fathom.probe.v1"},
+              {"fathom", "1"},
+              {"model", {{"name", "small <b>"}, {"layers", 2}, {"width", 8}}},
+              {"text", "notes"},
+              {"tokens", 100},
+              {"loss", 1.5},
+              {"verdict", {"Both layers work."}},
+              {"layers", Json::array()},
+              {"streams", Json::array()},
+              {"lens", Json::array()},
+              {"distance", Json::array()},
+              {"greedy", Json::array()},
+              {"heads", Json::array()},
+              {"agreement", Json::object()},
+              {"notes", Json::array()}};
+}
+
+TEST(Site, ProbesAreListedAndServedFromTheirData) {
+  ServedStudy served;
+  const auto& scratch = served.planted.scratch;
+  scratch.write("small.json", small_probe().dump());
+  // Of a page only the data is taken: nothing else of it is ever sent.
+  scratch.write("paged.html", "<script>alert(1)</script><script id=\"fathom-document\">" +
+                                  small_probe().dump() + "</script>");
+  scratch.write("broken.json", R"({"schema": "fathom.probe.v1", "model": )");
+  const json overview = json::parse(served.site.answer(ask("/api/overview")).body);
+  EXPECT_EQ(report::SchemaFile("serve.schema.json").complaints(overview),
+            std::vector<std::string>{});
+  ASSERT_EQ(overview["probes"].size(), 3u);
+  EXPECT_FALSE(overview["probes"][0]["problem"].is_null());
+  EXPECT_EQ(overview["probes"][1]["name"], "paged");
+  EXPECT_EQ(overview["probes"][2]["model"], "small <b>");
+  EXPECT_EQ(overview["probes"][2]["verdict"], "Both layers work.");
+  for (const char* path : {"/probe/small", "/probe/paged"}) {
+    const Reply page = served.site.answer(ask(path));
+    ASSERT_EQ(page.status, 200) << page.body;
+    EXPECT_EQ(document_in(page.body), json(small_probe()));
+    EXPECT_EQ(page.body.find("alert(1)"), std::string::npos);
+    EXPECT_EQ(page.body.find("small <b>"), std::string::npos);
+  }
+  EXPECT_EQ(served.site.answer(ask("/probe/broken")).status, 500);
+  EXPECT_EQ(served.site.answer(ask("/probe/../small.json")).status, 404);
+  // A file that has changed is read again.
+  nlohmann::ordered_json other = small_probe();
+  other["verdict"] = {"One layer is idle, on this text."};
+  scratch.write("small.json", other.dump());
+  const json again = json::parse(served.site.answer(ask("/api/overview")).body);
+  EXPECT_EQ(again["probes"][2]["verdict"], "One layer is idle, on this text.");
+}
+
 TEST(Site, AStudysPageIsItsReport) {
   ServedStudy served;
   const Reply page = served.site.answer(ask("/study/study"));

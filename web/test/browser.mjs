@@ -1,6 +1,6 @@
 // What the browser tests and the benchmark share: Chromium from the PATH, pages rendered by the
 // program itself, and a page that remembers every error and every request it made.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   accessSync,
   constants,
@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 import { kDocuments } from './make_document.mjs';
@@ -65,6 +66,27 @@ export class Reports {
 
   remove() {
     rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+/// The program's server over a folder, on any free port.
+export class Server {
+  static async start(program, ...words) {
+    const server = new Server();
+    server.process = spawn(program, ['serve', ...words, '--port', '0']);
+    server.ended = new Promise((resolve) => server.process.on('exit', resolve));
+    const lines = createInterface({ input: server.process.stdout });
+    server.address = (await new Promise((resolve) => lines.once('line', resolve))).trim();
+    return server;
+  }
+
+  page(path) {
+    return new URL(path, this.address).href;
+  }
+
+  async stop() {
+    this.process.kill('SIGINT');
+    return this.ended;
   }
 }
 

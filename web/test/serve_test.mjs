@@ -1,32 +1,9 @@
 // 'fathom serve' in a browser: the overview, a study that grows while the page is open, the map with
 // the live planner.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { open_address, overflow, show, write_study } from './browser.mjs';
-
-/// The program's server over a folder, on any free port.
-class Server {
-  static async start(program, ...words) {
-    const server = new Server();
-    server.process = spawn(program, ['serve', ...words, '--port', '0']);
-    server.ended = new Promise((resolve) => server.process.on('exit', resolve));
-    const lines = createInterface({ input: server.process.stdout });
-    server.address = (await new Promise((resolve) => lines.once('line', resolve))).trim();
-    return server;
-  }
-
-  page(path) {
-    return new URL(path, this.address).href;
-  }
-
-  async stop() {
-    this.process.kill('SIGINT');
-    return this.ended;
-  }
-}
+import { open_address, overflow, Server, show, write_study } from './browser.mjs';
 
 /// A study with its finished runs, one of which has lost its record again, as if it were training.
 function half_done(reports) {

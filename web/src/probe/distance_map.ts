@@ -11,7 +11,7 @@ export function distance_map(probe: ProbeDocument): HTMLElement {
   const left = 44;
   const top = 26;
   const svg = s('svg', {
-    viewBox: `0 0 ${left + L * cell + 8} ${top + L * cell + 30}`,
+    viewBox: `0 0 ${left + L * cell + 8} ${top + L * cell + 4}`,
     class: 'distance-map',
     role: 'img',
     'aria-label': 'Angles between streams for every block of layers; small ones are dark',
@@ -44,9 +44,15 @@ export function distance_map(probe: ProbeDocument): HTMLElement {
       s('text', { x: left - 8, y: top + (i + 0.75) * cell, 'text-anchor': 'end' }, String(i + 1)),
     );
   }
-  svg.append(
-    s('text', { x: left + L * cell, y: top + L * cell + 20, 'text-anchor': 'end' },
-      'first layer of the block →   rows: its length   ringed: the block that changes least'),
+  return h(
+    'figure',
+    { class: 'plot' },
+    svg,
+    h(
+      'figcaption',
+      { class: 'quiet' },
+      'Columns: the first layer of the block. Rows: its length. Ringed: of each length the block ' +
+        `that changes the stream least. The brightest cell is ${fixed(most, 2)} half turns.`,
+    ),
   );
-  return h('figure', { class: 'plot' }, svg);
 }

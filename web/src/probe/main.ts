@@ -5,6 +5,7 @@ import { h } from '../dom';
 import { duration, fixed, si, whole } from '../format';
 import { top_bar } from '../page/header';
 import { section } from '../page/section';
+import { build_comparison, type Comparison } from './comparison';
 import { curve_chart, lens_charts, stream_charts } from './charts';
 import { distance_map } from './distance_map';
 import { head_grid } from './head_grid';
@@ -44,8 +45,8 @@ function header(probe: ProbeDocument): HTMLElement {
 function trust(probe: ProbeDocument): HTMLElement {
   const { agreement } = probe;
   const lines = [
-    `${whole(probe.tokens)} tokens in ${probe.windows} windows of up to ${probe.window}, chosen ` +
-      `evenly over the text; measuring ended because ${probe.stopped_because}.`,
+    `${whole(probe.tokens)} tokens in ${probe.windows} windows of up to ${probe.window}; measuring ` +
+      `ended because ${probe.stopped_because}.`,
     'Costs are paired: the same tokens with and without a layer. Intervals are of 95 %, with ' +
       'windows as units.',
   ];
@@ -135,10 +136,14 @@ function build(probe: ProbeDocument): void {
     );
 }
 
-const probe: ProbeDocument = JSON.parse(
+const source: ProbeDocument | Comparison = JSON.parse(
   document.getElementById('fathom-document')!.textContent ?? '{}',
 );
-document.title = `Probe of ${probe.model.name}`;
-build(probe);
+if (source.schema === 'fathom.probe_compare.v1') {
+  build_comparison(source);
+} else {
+  document.title = `Probe of ${source.model.name}`;
+  build(source);
+}
 // For measuring: the page answers from here on.
 requestAnimationFrame(() => setTimeout(() => performance.mark('fathom-ready')));

@@ -14,7 +14,7 @@ const place = (nats: number): number =>
 
 const percent = (share: number): string => `${(100 * share).toFixed(2)}%`;
 
-function cost_bar(layer: Layer): HTMLElement {
+export function cost_bar(layer: Layer): HTMLElement {
   const { removal, removal_low: low, removal_high: high } = layer;
   if (removal === null) return h('span', {});
   const children = [h('span', { class: 'fill', style: `width:${percent(place(removal))}` })];
@@ -35,7 +35,7 @@ const half_bar = (value: number | null): HTMLElement =>
     value === null ? null : h('span', { class: 'fill', style: `width:${percent(place(value))}` }),
   );
 
-const nats = (value: number | null): string =>
+export const nats = (value: number | null): string =>
   value === null ? '–' : fixed(value, Math.abs(value) < 0.1 ? 4 : 3);
 
 function row(layer: Layer, most: number): HTMLElement {

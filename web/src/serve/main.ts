@@ -1,7 +1,8 @@
-// The first page of 'fathom serve': the map, the studies and the labs, kept current while it is open.
+// The first page of 'fathom serve': the map, the studies, labs and probes, kept current while it is
+// open.
 import { h } from '../dom';
 import { fixed, whole } from '../format';
-import type { Card, OverviewDocument } from '../generated/serve_schema';
+import type { Card, OverviewDocument, ProbeCard } from '../generated/serve_schema';
 import { follow, news_address } from '../live/news';
 import { state_line, study_bar } from '../live/progress';
 import { top_bar } from '../page/header';
@@ -54,6 +55,30 @@ function labs(overview: OverviewDocument): HTMLElement | null {
   return section('labs', 'Lab', '', h('div', { class: 'cards' }, ...cards));
 }
 
+function probe_card(probe: ProbeCard): HTMLElement {
+  const loss = probe.loss === null ? '' : `, ${fixed(probe.loss, 3)} nats per token`;
+  return link(
+    `/probe/${encodeURIComponent(probe.name)}`,
+    h('h3', {}, probe.problem ? probe.name : probe.model),
+    probe.problem ? h('p', { class: 'warning' }, probe.problem) : null,
+    probe.problem
+      ? null
+      : h(
+          'p',
+          { class: 'quiet' },
+          `${probe.layers} layers × ${whole(probe.width)} on ${whole(probe.tokens)} tokens of ` +
+            `${probe.text}${loss}.`,
+        ),
+    probe.verdict ? h('p', { class: 'decided' }, probe.verdict) : null,
+  );
+}
+
+function probes(overview: OverviewDocument): HTMLElement | null {
+  if (overview.probes.length === 0) return null;
+  const cards = h('div', { class: 'cards' }, ...overview.probes.map(probe_card));
+  return section('probes', 'Probes', 'What trained models do with their depth.', cards);
+}
+
 function planner(): HTMLElement {
   const words = h('input', {
     name: 'plan',
@@ -74,6 +99,7 @@ const source = document.getElementById('fathom-document')!.textContent ?? '{}';
 const first: OverviewDocument = JSON.parse(source);
 const study_place = h('div', {}, studies(first));
 const lab_place = h('div', {}, labs(first));
+const probe_place = h('div', {}, probes(first));
 const gone = h('p', { class: 'warning', role: 'status', hidden: true }, 'The server has ended.');
 document.title = first.title;
 document.getElementById('page')!.append(
@@ -81,6 +107,7 @@ document.getElementById('page')!.append(
     ['plan', 'Plan'],
     ['studies', 'Studies'],
     ...(first.labs.length > 0 ? [['labs', 'Lab'] as [string, string]] : []),
+    ...(first.probes.length > 0 ? [['probes', 'Probes'] as [string, string]] : []),
   ]),
   h(
     'main',
@@ -100,6 +127,7 @@ document.getElementById('page')!.append(
     ),
     section('studies', 'Studies', '', study_place),
     lab_place,
+    probe_place,
   ),
   h('footer', {}, 'Served by Fathom on this machine. Nothing can be changed from here.'),
 );
@@ -110,6 +138,7 @@ if (address)
     (overview) => {
       study_place.replaceChildren(studies(overview));
       lab_place.replaceChildren(...[labs(overview)].filter((entry) => entry !== null));
+      probe_place.replaceChildren(...[probes(overview)].filter((entry) => entry !== null));
     },
     (yes) => (gone.hidden = yes),
   );
