@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-600}
 mkdir -p build/fuzz/findings
-for name in safetensors token_file toml record points law hf_config; do
+for name in safetensors token_file toml record points law hf_config spec design; do
   mkdir -p "build/fuzz/corpus/$name"
   echo "== $name" >&2
   dict=tests/fuzz/$name.dict
