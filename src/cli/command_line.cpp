@@ -10,20 +10,13 @@
 
 #include "cli/commands.h"
 #include "cli/parse.h"
+#include "cli/text_output.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "terminal/descriptor_buffer.h"
 
 namespace fathom {
 namespace {
-
-/// Paths and texts of files may hold anything; a terminal must not obey them, nor be flooded.
-std::string complaint(const std::string& message) {
-  constexpr std::size_t kLongestLine = 2000;
-  std::vector<std::string> lines = split(message, '\n');
-  for (std::string& line : lines) line = printable(line, kLongestLine);
-  return join(lines, "\n");
-}
 
 /// --help and --version are parsed like flags; their values are never read.
 bool& ignored() {
@@ -86,7 +79,7 @@ void add_all_commands(CommandTree& tree) {
 
 int run_command_line(const std::vector<std::string>& arguments, Session& session) {
   const auto complain = [&](const std::string& message, int code) {
-    session.err << "fathom: " << complaint(message) << "\n";
+    session.err << "fathom: " << printable_lines(message) << "\n";
     return code;
   };
   try {

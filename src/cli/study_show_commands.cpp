@@ -8,6 +8,7 @@
 #include "cli/damage.h"
 #include "cli/json_output.h"
 #include "cli/study_commands.h"
+#include "cli/text_output.h"
 #include "core/counts.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -43,6 +44,8 @@ std::string count_text(std::int64_t count) {
   return count > 0 ? format_count(as_double(count)) : "-";
 }
 
+constexpr std::size_t kLongestReason = 500;
+
 std::string rows_table(const Session& session, const std::vector<RunRow>& rows) {
   Table table({{"run"},
                {"L x D", Align::right},
@@ -54,12 +57,13 @@ std::string rows_table(const Session& session, const std::vector<RunRow>& rows) 
                {"time", Align::right},
                {"status"}});
   for (const RunRow& row : rows) {
-    table.add_row({row.id.empty() ? "-" : row.id, fmt::format("{} x {}", row.layers, row.width),
-                   count_text(row.non_embedding), count_text(row.tokens), std::to_string(row.seed),
-                   loss_text(row.final_loss), loss_text(row.final_bits_per_byte),
+    table.add_row({row.id.empty() ? "-" : printable(row.id),
+                   fmt::format("{} x {}", row.layers, row.width), count_text(row.non_embedding),
+                   count_text(row.tokens), std::to_string(row.seed), loss_text(row.final_loss),
+                   loss_text(row.final_bits_per_byte),
                    row.seconds > 0 ? format_seconds(row.seconds) : "-",
                    to_string(row.status) + (row.in_spec ? "" : ", not in the spec") +
-                       (row.reason.empty() ? "" : ": " + printable(row.reason, 500))});
+                       (row.reason.empty() ? "" : ": " + printable(row.reason, kLongestReason))});
   }
   return table.render(session.terminal);
 }
@@ -123,7 +127,9 @@ std::string columns_table(const Session& session, const std::vector<RunRow>& row
   Table table(heads);
   for (const RunRow& row : rows) {
     std::vector<std::string> cells;
-    for (const std::string& column : columns) cells.push_back(column_text(row, column));
+    for (const std::string& column : columns) {
+      cells.push_back(printable(column_text(row, column), kLongestReason));
+    }
     table.add_row(cells);
   }
   return table.render(session.terminal);
@@ -168,7 +174,7 @@ void show_run(Session& session, const StudyShowOptions& options) {
   for (const auto& [step, loss] : study::read_curve(folder, 20)) {
     session.out << fmt::format("  {:>4}  {:.4f}\n", step, loss);
   }
-  session.out << "\n" << spec;
+  session.out << "\n" << printable_lines(spec);
 }
 
 }  // namespace

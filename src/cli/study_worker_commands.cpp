@@ -8,6 +8,7 @@
 #include "cli/study_commands.h"
 #include "core/files.h"
 #include "core/json_text.h"
+#include "core/text.h"
 #include "report/report_document.h"
 #include "study/local_executor.h"
 #include "study/slurm_task.h"
@@ -47,7 +48,7 @@ void run_task(Session& session, const TaskArguments& arguments) {
   events.note = [&](const std::string& text) { session.err << text << "\n" << std::flush; };
   events.ended = [&](const study::PlannedRun& run, const study::RunState& state) {
     session.err << fmt::format("{} {}: {} {}\n", run.id, run.label(), to_string(state.status),
-                               state.reason)
+                               printable(state.reason, 500))
                 << std::flush;
   };
   study::run_slurm_task({.directory = arguments.directory,

@@ -1,4 +1,4 @@
-// The one way commands write a text that -o may send elsewhere.
+// The one way commands write a text that -o may send elsewhere, and texts of files on a terminal.
 #pragma once
 
 #include <string>
@@ -13,5 +13,9 @@ inline constexpr const char* kStandardOutput = "-";
 /// Writes `text` to `output`: standard output when empty or "-", else the file, pipe or device.
 /// Returns whether it went elsewhere, so that the command may say where.
 bool write_text_output(Session& session, const std::string& output, std::string_view text);
+
+/// Lines that may hold anything, as they stand in a file or a path: a terminal must neither obey
+/// them nor be flooded.
+std::string printable_lines(std::string_view text);
 
 }  // namespace fathom

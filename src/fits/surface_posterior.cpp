@@ -173,7 +173,7 @@ void SurfacePosterior::fit_misfits() {
   }
 }
 
-void SurfacePosterior::fit_form(LawForm form, const SurfaceOptions& options) {
+bool SurfacePosterior::fit_form(LawForm form, const SurfaceOptions& options) {
   const SurfaceData& data = likelihood_.data();
   FormPosterior result{DepthSurface(form, data.centre(), data.length_rule.differs), {}, {}, 0, 0};
   const DepthSurface& surface = result.surface;
@@ -201,9 +201,12 @@ void SurfacePosterior::fit_form(LawForm form, const SurfaceOptions& options) {
   for (std::size_t k = 0; k < evidence.size(); ++k) {
     result.modes[k].weight = std::exp(evidence[k] - most) / sum;
   }
+  if (!(sum > 0 && std::isfinite(sum))) return false;
   result.log_evidence = most + std::log(sum);
   draw(result, options);
+  if (!std::isfinite(result.log_evidence)) return false;
   forms_.push_back(std::move(result));
+  return true;
 }
 
 void SurfacePosterior::draw(FormPosterior& form, const SurfaceOptions& options) const {
@@ -267,7 +270,11 @@ std::optional<SurfacePosterior> SurfacePosterior::fit(std::span<const RunPoint> 
       std::max(3, runs - static_cast<int>(posterior.likelihood_.columns().fixed()) - 6 -
                       static_cast<int>(posterior.data().depths.size()) / 2);
   posterior.fit_misfits();
-  for (const LawForm form : kLawForms) posterior.fit_form(form, options);
+  for (const LawForm form : kLawForms) {
+    if (posterior.fit_form(form, options)) continue;
+    reason = "no surface follows these runs; does one have a wrong size, length or loss?";
+    return std::nullopt;
+  }
   return posterior;
 }
 

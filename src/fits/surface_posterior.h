@@ -72,7 +72,8 @@ class SurfacePosterior {
  private:
   explicit SurfacePosterior(SurfaceData data) : likelihood_(std::move(data)) {}
   void fit_misfits();
-  void fit_form(LawForm form, const SurfaceOptions& options);
+  /// False when the numbers overflow: a run lies absurdly far from the others.
+  bool fit_form(LawForm form, const SurfaceOptions& options);
   void draw(FormPosterior& form, const SurfaceOptions& options) const;
 
   SurfaceLikelihood likelihood_;

@@ -42,10 +42,13 @@ DesignRound read_round(const nlohmann::json& json) {
   DesignRound round;
   round.cost = json.at("cost").get<double>();
   for (const auto& run : json.at("runs")) {
-    round.runs.push_back(
-        {{run.at("layers").get<std::int64_t>(), run.at("width").get<std::int64_t>(),
-          run.at("heads").get<std::int64_t>()},
-         run.at("seed").get<std::uint64_t>()});
+    const GridShape shape{run.at("layers").get<std::int64_t>(), run.at("width").get<std::int64_t>(),
+                          run.at("heads").get<std::int64_t>()};
+    if (shape.layers < 1 || shape.width < 1 || shape.heads < 1 || shape.width % shape.heads != 0) {
+      throw DataError(
+          fmt::format("{}x{} with {} heads is no shape", shape.layers, shape.width, shape.heads));
+    }
+    round.runs.push_back({shape, run.at("seed").get<std::uint64_t>()});
   }
   return round;
 }

@@ -3,11 +3,12 @@
 //   build/release/attack flips 5000 [SEED]     bits flipped and ends cut off in every guarded file
 //   build/release/attack mutants 200000 [SEED] files that are nearly right, to every reader
 //   build/release/attack kills 1000 [SEED]     kill -9 at any file-system call of train and study
-//   run build/release/attack faults 1000 [SEED]    such calls that fail instead (full disk, EIO,
-//   EINTR)
+//   build/release/attack faults 1000 [SEED]    such calls that fail instead (full disk, EIO, EINTR)
 //
 // Ends with 0 when nothing went silently wrong, crashed or hung; 1 otherwise, with every case. A
-// case is repeated by its seed and number: the same seed makes the same cases.
+// case is repeated by its seed and number: `attack mutants 1 SEED NUMBER` is that one alone, and
+// the files of mutants that went wrong are kept in findings/. SIGTERM ends an attack early with the
+// table of what it did. tests/attack/all.sh runs all kinds on many cores.
 //
 // With any other arguments it is fathom itself: the workers of a study are processes of the program
 // that runs it.
@@ -15,10 +16,13 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 
 #include "attack/kills.h"
+#include "attack/summary.h"
 #include "attack/targets.h"
 #include "cli/command_line.h"
 
@@ -27,21 +31,26 @@ namespace {
 
 struct Tally {
   std::size_t cases = 0, noticed = 0, harmless = 0, wrong = 0;
+  double seconds = 0;  // of processor time, all together
 };
 
 void print_table(const std::map<std::string, Tally>& tallies, const char* third) {
-  fmt::print("{:<26} {:>8} {:>8} {:>9} {:>8}\n", "file", "cases", "noticed", "harmless", third);
+  const auto row = [](const std::string& name, const Tally& tally) {
+    fmt::print("{:<26} {:>8} {:>8} {:>9} {:>8} {:>9.1f}\n", name, tally.cases, tally.noticed,
+               tally.harmless, tally.wrong, tally.seconds);
+  };
+  fmt::print("{:<26} {:>8} {:>8} {:>9} {:>8} {:>9}\n", "file", "cases", "noticed", "harmless",
+             third, "seconds");
   Tally sum;
   for (const auto& [name, tally] : tallies) {
-    fmt::print("{:<26} {:>8} {:>8} {:>9} {:>8}\n", name, tally.cases, tally.noticed, tally.harmless,
-               tally.wrong);
+    row(name, tally);
+    sum.seconds += tally.seconds;
     sum.cases += tally.cases;
     sum.noticed += tally.noticed;
     sum.harmless += tally.harmless;
     sum.wrong += tally.wrong;
   }
-  fmt::print("{:<26} {:>8} {:>8} {:>9} {:>8}\n", "all", sum.cases, sum.noticed, sum.harmless,
-             sum.wrong);
+  row("all", sum);
 }
 
 void tell(std::size_t number, const Target& target, const std::string& what,
@@ -49,10 +58,35 @@ void tell(std::size_t number, const Target& target, const std::string& what,
   fmt::print(stderr, "case {}: {}: {}\n  {}\n", number, target.name, what, talk.substr(0, 400));
 }
 
+/// The file of a case that went wrong, to be tried again by hand: findings/mutants-SEED-NUMBER.
+void keep(const char* attack, std::uint64_t seed, std::size_t number, const std::string& content) {
+  std::filesystem::create_directories("findings");
+  std::ofstream(fmt::format("findings/{}-{}-{}", attack, seed, number), std::ios::binary)
+      << content;
+}
+
 /// A generator of its own for every case: one case can be repeated without the others.
 Random generator(std::uint64_t seed, std::size_t number) {
   std::seed_seq words{seed, static_cast<std::uint64_t>(number)};
   return Random(words);
+}
+
+void add(Summary& summary, Tally& tally, const Outcome& outcome, std::size_t cases) {
+  tally.cases += cases;
+  tally.seconds += outcome.total_seconds;
+  summary.cases += cases;
+  summary.seconds = std::max(summary.seconds, outcome.seconds);
+  summary.bytes = std::max(summary.bytes, outcome.peak_bytes);
+}
+
+/// What the commands make of the whole file, twice the same; else nothing could be told from harm.
+std::string result_unharmed(const Target& target) {
+  const Outcome first = look_at(target, file_bytes(target.file));
+  const Outcome second = look_at(target, file_bytes(target.file));
+  if (first.noticed || first.result != second.result || first.result.empty()) {
+    throw std::runtime_error(fmt::format("{}: unharmed it reads: {}", target.name, first.talk));
+  }
+  return first.result;
 }
 
 int flips(std::size_t count, std::uint64_t seed) {
@@ -62,24 +96,18 @@ int flips(std::size_t count, std::uint64_t seed) {
   std::vector<std::string> whole;
   for (const Target& target : all_targets(specimen)) {
     if (!target.guarded) continue;
-    const Outcome first = look_at(target, file_bytes(target.file));
-    const Outcome second = look_at(target, file_bytes(target.file));
-    if (first.noticed || first.result != second.result || first.result.empty()) {
-      fmt::print(stderr, "{}: unharmed it reads: {}\n", target.name, first.talk);
-      return 1;
-    }
+    whole.push_back(result_unharmed(target));
     targets.push_back(target);
-    whole.push_back(first.result);
   }
-  std::size_t wrong = 0;
-  for (std::size_t number = 0; number < count; ++number) {
+  Summary summary{"flips"};
+  for (std::size_t number = 0; number < count && !told_to_stop(); ++number) {
     const std::size_t which = number % targets.size();
     const Target& target = targets[which];
     Random random = generator(seed, number);
     std::string what;
     const Outcome outcome = look_at(target, damage(file_bytes(target.file), random, what));
     Tally& tally = tallies[target.name];
-    ++tally.cases;
+    add(summary, tally, outcome, 1);
     const bool same = outcome.result == whole[which];
     if (outcome.in_order && outcome.noticed) {
       ++tally.noticed;
@@ -87,45 +115,44 @@ int flips(std::size_t count, std::uint64_t seed) {
       ++tally.harmless;
     } else {
       ++tally.wrong;
-      ++wrong;
+      ++summary.wrong;
       tell(number, target, what, outcome.talk);
     }
   }
   print_table(tallies, "silent");
-  return wrong == 0 ? 0 : 1;
+  return print(summary);
 }
 
-int mutants(std::size_t count, std::uint64_t seed) {
+int mutants(std::size_t count, std::uint64_t seed, std::size_t first) {
   constexpr double kMostBytes = 2e9;
   const Specimen specimen;
   const std::vector<Target> targets = all_targets(specimen);
+  for (const Target& target : targets) {
+    const Outcome whole = look_at(target, file_bytes(target.file));
+    if (whole.noticed) throw std::runtime_error(target.name + ": unharmed: " + whole.talk);
+  }
   std::map<std::string, Tally> tallies;
-  std::size_t wrong = 0, executions = 0;
-  double slowest = 0, largest = 0;
-  for (std::size_t number = 0; executions < count; ++number) {
-    if (number % 10'000 == 9'999) fmt::print(stderr, "{} executions so far\n", executions);
+  Summary summary{"mutants"};
+  for (std::size_t number = first; summary.cases < count && !told_to_stop(); ++number) {
     const Target& target = targets[number % targets.size()];
     Random random = generator(seed, number);
-    const Outcome outcome =
-        look_at(target, mutate(file_bytes(target.file), target.grammar, random));
-    executions += target.commands.size();
+    const std::string content = mutate(file_bytes(target.file), target.grammar, random);
+    const Outcome outcome = look_at(target, content);
     Tally& tally = tallies[target.name];
-    tally.cases += target.commands.size();
-    slowest = std::max(slowest, outcome.seconds);
-    largest = std::max(largest, outcome.peak_bytes);
+    add(summary, tally, outcome, target.commands.size());
     if (outcome.in_order && outcome.peak_bytes < kMostBytes) {
       ++(outcome.noticed ? tally.noticed : tally.harmless);
     } else {
       ++tally.wrong;
-      ++wrong;
+      ++summary.wrong;
+      keep("mutants", seed, number, content);
       tell(number, target,
            fmt::format("{:.1f} s, {:.0f} MB", outcome.seconds, outcome.peak_bytes / 1e6),
            outcome.talk);
     }
   }
   print_table(tallies, "wrong");
-  fmt::print("slowest {:.1f} s, largest {:.0f} MB\n", slowest, largest / 1e6);
-  return wrong == 0 ? 0 : 1;
+  return print(summary);
 }
 
 }  // namespace
@@ -137,9 +164,11 @@ int main(int argc, char** argv) {
   const std::string first = arguments.empty() ? "" : arguments[0];
   const std::size_t count = arguments.size() > 1 ? std::strtoull(argv[2], nullptr, 10) : 0;
   const std::uint64_t seed = arguments.size() > 2 ? std::strtoull(argv[3], nullptr, 10) : 1;
+  const std::size_t begin = arguments.size() > 3 ? std::strtoull(argv[4], nullptr, 10) : 0;
   try {
+    if (arguments.size() > 1 && count > 0) attack::listen_for_stop();
     if (first == "flips") return attack::flips(count, seed);
-    if (first == "mutants") return attack::mutants(count, seed);
+    if (first == "mutants") return attack::mutants(count, seed, begin);
     if (first == "kills") return attack::kills(count, seed);
     if (first == "faults") return attack::faults(count, seed);
   } catch (const std::exception& error) {

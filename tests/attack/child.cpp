@@ -53,7 +53,7 @@ bool drain(int out, int err, double limit_seconds, ChildResult& result) {
   while (open_ends > 0) {
     const std::chrono::duration<double> waited = Clock::now() - begin;
     if (waited.count() > limit_seconds) return false;
-    poll(ends.data(), ends.size(), 100);
+    if (poll(ends.data(), ends.size(), 100) <= 0) continue;
     for (std::size_t i = 0; i < ends.size(); ++i) {
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
       char buffer[1 << 16];

@@ -1,9 +1,10 @@
 #include "attack/kills.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
-#include <array>
 #include <cerrno>
+#include <chrono>
 #include <map>
 #include <random>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "attack/mutator.h"
 #include "attack/specimen.h"
+#include "attack/summary.h"
 #include "study/subprocess.h"
 
 namespace fathom::attack {
@@ -50,17 +52,22 @@ std::string leftovers(const fs::path& folder) {
   return found;
 }
 
+/// The program and the fault library lie beside this one.
+fs::path beside(const char* name) {
+  return fs::read_symlink("/proc/self/exe").parent_path() / name;
+}
+
 /// The program in a process of its own, with the fault library where a fault is given.
 ProgramResult run(const std::vector<std::string>& arguments, const fs::path& under,
                   const std::string& fault, const fs::path& count = {}) {
   std::vector<std::string> command{"env"};
   if (!fault.empty() || !count.empty()) {
-    command.push_back("LD_PRELOAD=" FATHOM_FAULT_LIBRARY);
+    command.push_back("LD_PRELOAD=" + beside("libattack_faults.so").string());
     command.push_back("FATHOM_FAULT=" + fault);
     command.push_back("FATHOM_FAULT_UNDER=" + under.string());
     if (!count.empty()) command.push_back("FATHOM_FAULT_COUNT=" + count.string());
   }
-  command.push_back(FATHOM_PROGRAM);
+  command.push_back(beside("fathom").string());
   command.insert(command.end(), arguments.begin(), arguments.end());
   return study::run_program(command, {120, {}});
 }
@@ -120,45 +127,57 @@ std::string strike(const Scene& scene, const std::string& fault, bool must_pass)
   return wrong;
 }
 
-int blows(std::size_t count, std::uint64_t seed, const std::vector<std::string>& kinds) {
+double largest_child_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+int blows(Summary summary, std::size_t count, std::uint64_t seed,
+          const std::vector<std::string>& kinds) {
+  using Clock = std::chrono::steady_clock;
   const Specimen specimen;
   const std::vector<Scene> scenes = scenes_of(specimen);
   std::map<std::string, std::pair<std::size_t, std::size_t>> table;  // cases and wrong ones
-  for (std::size_t number = 0; number < count; ++number) {
+  for (std::size_t number = 0; number < count && !told_to_stop(); ++number) {
     const Scene& scene = scenes[number % scenes.size()];
     std::seed_seq words{seed, static_cast<std::uint64_t>(number)};
     Random random(words);
     const std::string& kind = kinds[random() % kinds.size()];
     const long at = 1 + static_cast<long>(random() % static_cast<std::uint64_t>(scene.calls));
     const std::string fault = fmt::format("{} {}", kind, at);
+    const auto begin = Clock::now();
     const std::string wrong = strike(scene, fault, kind == std::to_string(EINTR));
+    const std::chrono::duration<double> time = Clock::now() - begin;
+    summary.seconds = std::max(summary.seconds, time.count());
     auto& [cases, failures] = table[scene.name + ", " + kind];
     ++cases;
+    ++summary.cases;
     if (wrong.empty()) continue;
     ++failures;
+    ++summary.wrong;
     fmt::print(stderr, "case {}: {}, fault '{}': {}\n", number, scene.name, fault, wrong);
   }
-  std::size_t failures = 0;
   fmt::print("{:<26} {:>8} {:>8}\n", "scene", "cases", "wrong");
   for (const auto& [name, counts] : table) {
     fmt::print("{:<26} {:>8} {:>8}\n", name, counts.first, counts.second);
-    failures += counts.second;
   }
   for (const Scene& scene : scenes) {
     fmt::print("{}: {} calls of the file system in its longest process\n", scene.name, scene.calls);
   }
-  return failures == 0 ? 0 : 1;
+  summary.bytes = largest_child_bytes();
+  return print(summary);
 }
 
 }  // namespace
 
 int kills(std::size_t count, std::uint64_t seed) {
-  return blows(count, seed, {"kill"});
+  return blows({"kills"}, count, seed, {"kill"});
 }
 
 int faults(std::size_t count, std::uint64_t seed) {
   return blows(
-      count, seed,
+      {"faults"}, count, seed,
       {std::to_string(ENOSPC), std::to_string(EIO), std::to_string(EDQUOT), std::to_string(EINTR)});
 }
 

@@ -6,13 +6,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <vector>
 
 #include "attack/child.h"
+#include "attack/foreign.h"
 #include "data/sample_text.h"
 #include "data/token_set.h"
 #include "fits/run_points_csv.h"
+#include "study/run_state.h"
+#include "study/subprocess.h"
 #include "train/run.h"
 
 namespace fathom::attack {
@@ -75,47 +79,98 @@ std::string run_spec(const fs::path& tokens) {
       tokens.string());
 }
 
+std::string study_spec(const fs::path& corpus, const std::string& shapes) {
+  return fmt::format(
+      "title = \"Specimen\"\n[corpus]\npath = \"{}\"\ndocuments = \"paragraphs\"\n"
+      "tokenizer = \"bytes\"\nvalid = 0.2\ntest = 0.1\neval_tokens = 256\n{}"
+      "[budget]\ntokens = 320\n[model]\ncontext = 16\n"
+      "[train]\nbatch = 2\neval_every = 4\ncheckpoint_every = 4\n",
+      corpus.string(), shapes);
+}
+
+constexpr const char* kShapes =
+    "[grid]\nkind = \"list\"\nshapes = [\"1x16\", \"2x16\"]\nhead_size = 16\n";
+constexpr const char* kDesign =
+    "[design]\ndecide = [\"form\", \"b\"]\nerror = [1e6, 1e-4]\nruns = 14\nround_share = 0.5\n"
+    "depths = [1, 2, 3, 4, 6, 8]\nsizes = [\"6K\", \"200K\"]\nmin_width = 16\n";
+
 }  // namespace
 
 Specimen::Specimen() {
-  std::string corpus;
-  for (int i = 0; i < 40; ++i) corpus += data::sample_text(150, 70 + i) + "\n\n";
+  make_tokens();
+  make_runs();
+  make_studies();
+  make_models();
+  make_tables();
+}
+
+void Specimen::make_tokens() {
+  std::string corpus, documents;
+  for (int i = 0; i < 40; ++i) {
+    const std::string text = data::sample_text(150, 70 + i);
+    corpus += text + "\n\n";
+    documents += nlohmann::json{{"text", text}, {"id", i}}.dump() + "\n";
+  }
   folder_.write("corpus.txt", corpus);
-  const std::vector<std::string> split{"--documents", "paragraphs", "--valid",
-                                       "0.2",         "--test",     "0.1"};
-  const auto prepare = [&](const std::string& output, std::vector<std::string> tokenizer) {
-    std::vector<std::string> command{"data", "prepare", text("corpus.txt"), "-o", text(output)};
-    command.insert(command.end(), split.begin(), split.end());
+  folder_.write("documents.jsonl", documents);
+  if (study::run_program({"gzip", "-k", text("documents.jsonl")}).code != 0) {
+    throw std::runtime_error("gzip failed");
+  }
+  const auto prepare = [&](const std::string& output, const std::vector<std::string>& tokenizer) {
+    std::vector<std::string> command{
+        "data",    "prepare", text("corpus.txt"), "-o",  text(output), "--documents", "paragraphs",
+        "--valid", "0.2",     "--test",           "0.1", "--tokenizer"};
     command.insert(command.end(), tokenizer.begin(), tokenizer.end());
     must(command);
   };
-  prepare("tokens", {"--tokenizer", "bytes"});
-  prepare("pieces", {"--tokenizer", "bpe", "--vocab", "330"});
+  prepare("tokens", {"bytes"});
+  prepare("pieces", {"bpe", "--vocab", "330"});
+}
+
+void Specimen::make_runs() {
   folder_.write("run.toml", run_spec(path("tokens")));
   must({"train", text("run.toml"), "--out", text("done")});
   stop_half_way(path("run.toml"), path("run"));
-  folder_.write("study.toml",
-                fmt::format("title = \"Specimen\"\n[corpus]\npath = \"{}\"\n"
-                            "documents = \"paragraphs\"\ntokenizer = \"bytes\"\nvalid = 0.2\n"
-                            "test = 0.1\neval_tokens = 256\n[grid]\nkind = \"list\"\n"
-                            "shapes = [\"1x16\", \"2x16\"]\nhead_size = 16\n[budget]\n"
-                            "tokens = 320\n[model]\ncontext = 16\n[train]\nbatch = 2\n"
-                            "eval_every = 4\ncheckpoint_every = 4\n",
-                            text("corpus.txt")));
+}
+
+void Specimen::make_studies() {
+  folder_.write("study.toml", study_spec(path("corpus.txt"), kShapes));
   must({"study", "run", text("study.toml"), text("study"), "--jobs", "1"});
+  folder_.write("design.toml", study_spec(path("corpus.txt"), kDesign));
+  must({"study", "run", text("design.toml"), text("design"), "--jobs", "1"});
+  fs::copy(path("study"), path("halted"), fs::copy_options::recursive);
+  fs::remove(failed_run() / "record.json");
+  study::write_failure(study::StudyRunFolder(failed_run()), "the specimen's worker was stopped");
+  must({"lab", "run", "corollary-1", "--quick", "--out", text("lab")});
+  must({"rank", "table", "--layers", "2", "--widths", "1-2", "--records", text("ranks.jsonl")});
+}
+
+void Specimen::make_models() {
   must({"export", text("done"), "--format", "hf-gpt2", "-o", text("hf")});
   must({"import", text("hf"), "-o", text("model")});
+  write_foreign_models(folder_.path());
+  std::string ids;
+  for (int i = 0; i < 64; ++i)
+    ids += fmt::format("{}{}", 3 + 7 * i % 37, i % 16 == 15 ? "\n" : " ");
+  folder_.write("ids.txt", ids);
+}
+
+void Specimen::make_tables() {
   folder_.write("points.csv", fits::run_points_csv(planted_points()));
   must({"study", "fit", text("points.csv"), "--save", text("law.json"), "--starts", "4",
         "--replicates", "10"});
   folder_.write("gpu.toml",
                 "title = \"A GPU\"\npeak_tflops = 300\nbandwidth_gbs = 2000\nmemory_gb = 80\n"
                 "multiprocessors = 108\ntrain_layer_fixed_us = 20\ndecode_layer_fixed_us = 10\n");
+  must({"study", "report", text("study"), "-o", text("study/page.html")});
+  fs::copy(path("study/report.json"), path("report.json"));
 }
 
-fs::path Specimen::study_run() const {
+fs::path Specimen::first_run(const std::string& study) const {
   std::vector<fs::path> runs;
-  for (const auto& entry : fs::directory_iterator(path("study/runs"))) runs.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(path(study) / "runs")) {
+    runs.push_back(entry.path());
+  }
   std::sort(runs.begin(), runs.end());
   return runs.at(0);
 }

@@ -4,8 +4,12 @@
 //   tokens/           a prepared corpus (bytes)         pieces/    another (BPE)
 //   run/              a run, stopped half-way           run.toml   its spec
 //   study/            a study of two runs, done         study.toml its spec
+//   halted/           the same, one run failed
+//   design/           a study with rounds, done         design.toml its spec
 //   model/, hf/       the run's weights, imported and exported
-//   points.csv, law.json, gpu.toml                      for fit and plan
+//   hub/, model.gguf, model.bin                         models of others (foreign.h)
+//   points.csv, law.json, gpu.toml, report.json         for fit, plan and report
+//   lab/, ranks.jsonl, documents.jsonl, ids.txt         for lab, rank, data and probe
 #pragma once
 
 #include <filesystem>
@@ -22,10 +26,18 @@ class Specimen {
 
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   std::string text(const std::string& name) const { return path(name).string(); }
-  /// Folder of the study's first run.
-  std::filesystem::path study_run() const;
+  /// Folder of the study's first run, and of the one that failed.
+  std::filesystem::path study_run() const { return first_run("study"); }
+  std::filesystem::path failed_run() const { return first_run("halted"); }
 
  private:
+  void make_tokens();
+  void make_runs();
+  void make_studies();
+  void make_models();
+  void make_tables();
+  std::filesystem::path first_run(const std::string& study) const;
+
   ScratchFolder folder_;
 };
 

@@ -29,8 +29,9 @@ struct Outcome {
   bool noticed = false;  // an error, or a line that names the damage
   bool in_order = true;  // no signal, no hang, a documented exit code
   double peak_bytes = 0;
-  double seconds = 0;
-  std::string talk;  // of the command that was not in order, or the last one
+  double seconds = 0;        // of its slowest command
+  double total_seconds = 0;  // of all
+  std::string talk;          // of the command that was not in order, or the last one
 };
 
 /// Runs the target's commands on what lies on disk now.

@@ -116,5 +116,27 @@ TEST(MovedStudy, ARunStillFindsItsTokenizer) {
   EXPECT_EQ(generated.code, 0) << generated.err;
 }
 
+TEST(StudyShow, AForeignRecordCannotSpeakToTheTerminal) {
+  std::vector<train::RunRecord> records = study::planted_records();
+  records[0].status = train::RunStatus::diverged;
+  records[0].reason =
+      "loss \x1b[2J\x1b]0;title\x07 \xC2\x9B"
+      "31m";
+  const study::PlantedStudy planted(records);
+  const std::string name = planted.folder.name(), id = records[0].id;
+  write_file_atomically(planted.folder.run(id).spec(), "# \x1b[31m\n[model]\n");
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"study", "status", name},
+                                                  {"study", "list", name},
+                                                  {"study", "list", name, "--columns", "id,reason"},
+                                                  {"study", "show", name, id}}) {
+    const CommandResult result = run_command(command);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_NE(result.out.find(id), std::string::npos) << result.out;
+    EXPECT_EQ(result.out.find('\x1b'), std::string::npos) << result.out;
+    EXPECT_EQ(result.out.find('\x07'), std::string::npos) << result.out;
+    EXPECT_EQ(result.out.find("\xC2\x9B"), std::string::npos) << result.out;
+  }
+}
+
 }  // namespace
 }  // namespace fathom

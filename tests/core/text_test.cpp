@@ -41,5 +41,13 @@ TEST(Closest, AVeryLongWordIsNotGuessedAt) {
   EXPECT_EQ(closest(std::string(20'000'000, 'a'), {"layers", "width"}), std::nullopt);
 }
 
+TEST(Printable, LeavesATerminalNothingToObey) {
+  EXPECT_EQ(printable("a\x1b[31mb\nc\x7f"), "a?[31mb?c?");
+  EXPECT_EQ(printable("a\xC2\x9B"
+                      "31m\xC2\xA0\xC3\x9B"),
+            "a??31m\xC2\xA0\xC3\x9B");  // C1, not Û
+  EXPECT_EQ(printable("0123456789", 4), "0123...");
+}
+
 }  // namespace
 }  // namespace fathom

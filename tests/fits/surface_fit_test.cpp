@@ -197,5 +197,25 @@ TEST(SurfaceFit, RefusesWhatCannotHoldASurface) {
   EXPECT_NE(reason.find("2 sizes"), std::string::npos);
 }
 
+// Found by the attack: the weights of all modes overflowed, and none was drawn from.
+TEST(SurfaceFit, SaysSoWhenARunIsAbsurdlyLong) {
+  std::vector<RunPoint> points;
+  for (const int layers : {2, 4, 8, 12}) {
+    for (int place = 0; place < 5; ++place) {
+      const double width = std::round(std::sqrt(1e5 * std::pow(6.0, place) / (12 * layers)));
+      const double params = 12 * layers * width * width;
+      const double depth_gain = 0.05 * std::log(layers) * std::log(params / 2e5);
+      points.push_back({"", layers, static_cast<std::int64_t>(width), params, 2e7,
+                        1.7 + 90 * std::pow(params, -0.34) - 0.02 * depth_gain +
+                            0.0005 * std::sin(12.9898 * static_cast<double>(points.size())),
+                        1});
+    }
+  }
+  points[13].tokens = 18446744073709551616.0;  // 2^64
+  std::string reason;
+  EXPECT_FALSE(fit_surface(points, {}, reason));
+  EXPECT_NE(reason.find("no surface follows"), std::string::npos) << reason;
+}
+
 }  // namespace
 }  // namespace fathom::fits

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 seconds=${1:-600}
 mkdir -p build/fuzz/findings
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-for name in safetensors token_file toml record points law hf_config \
+for name in safetensors token_file toml record points law hf_config spec design \
   tokenizer gguf layout index pattern; do
   mkdir -p "build/fuzz/corpus/$name"
   echo "== $name" >&2

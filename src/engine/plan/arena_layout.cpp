@@ -1,8 +1,10 @@
 #include "engine/plan/arena_layout.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/plan/alignment.h"
+#include "engine/plan/occupied_space.h"
 
 namespace fathom::engine {
 namespace {
@@ -19,9 +21,6 @@ struct Interval {
     first = empty() ? other.first : std::min(first, other.first);
     last = std::max(last, other.last);
   }
-  bool overlaps(const Interval& other) const {
-    return !empty() && !other.empty() && first <= other.last && other.first <= last;
-  }
 };
 
 /// One block of memory: the lifetimes, one per program, of the tensors that lie in it.
@@ -34,10 +33,6 @@ struct Block {
   bool lives_anywhere() const {
     return std::any_of(lives.begin(), lives.end(),
                        [](const Interval& life) { return !life.empty(); });
-  }
-  bool conflicts(const Block& other) const {
-    return std::any_of(kEnumValues<Program>.begin(), kEnumValues<Program>.end(),
-                       [&](Program which) { return lives[which].overlaps(other.lives[which]); });
   }
 };
 
@@ -61,7 +56,7 @@ class Layout {
         if (lanes[which][time] != Lane::side) continue;
         const std::size_t end = std::min(time + ops, program.size() - 1);
         for (const TensorId id : uses_of(program[time]).reads) {
-          blocks_[block_of_[id]].lives[which].include(static_cast<int>(end));
+          blocks_[block_of(id)].lives[which].include(static_cast<int>(end));
         }
       }
     }
@@ -76,17 +71,25 @@ class Layout {
     std::stable_sort(order.begin(), order.end(),
                      [](const Block* a, const Block* b) { return a->bytes > b->bytes; });
     std::int64_t total = 0;
-    std::vector<Block*> placed;  // by offset
+    EnumArray<Program, std::optional<OccupiedSpace>> spaces;
+    for (const Program which : kEnumValues<Program>) {
+      spaces[which].emplace(programs_[which].size() + 1);  // what is kept lives at the end, too
+    }
+    std::vector<const ByteRanges*> taken;
     for (Block* block : order) {
-      block->offset = lowest_gap(*block, placed);
-      total = std::max(total, block->offset + block->bytes);
-      placed.insert(
-          std::upper_bound(placed.begin(), placed.end(), block,
-                           [](const Block* a, const Block* b) { return a->offset < b->offset; }),
-          block);
+      taken.clear();
+      for_each_life(*block, spaces, [&](OccupiedSpace& space, std::size_t first, std::size_t last) {
+        space.find_taken(first, last, taken);
+      });
+      block->offset = lowest_gap(block->bytes, taken);
+      const std::int64_t end = block->offset + block->bytes;
+      total = std::max(total, end);
+      for_each_life(*block, spaces, [&](OccupiedSpace& space, std::size_t first, std::size_t last) {
+        space.take(first, last, block->offset, end);
+      });
     }
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      if (is_activation(i)) tensors[i].offset_bytes = blocks_[block_of_[i]].offset;
+      if (is_activation(i)) tensors[i].offset_bytes = blocks_[block_of(tensors.id_of(i))].offset;
     }
     return total;
   }
@@ -94,6 +97,22 @@ class Layout {
  private:
   bool is_activation(std::size_t i) const { return tensors_[i].storage == Storage::activation; }
   bool is_activation(TensorId id) const { return tensors_[id].storage == Storage::activation; }
+
+  /// Follows merged blocks to the one that is placed, and shortens the way for the next time.
+  TensorId block_of(TensorId id) {
+    while (block_of_[id] != id) id = block_of_[id] = block_of_[block_of_[id]];
+    return id;
+  }
+
+  template <class Spaces, class Visit>
+  static void for_each_life(const Block& block, Spaces& spaces, const Visit& visit) {
+    for (const Program which : kEnumValues<Program>) {
+      const Interval& life = block.lives[which];
+      if (life.empty()) continue;
+      visit(*spaces[which], static_cast<std::size_t>(life.first),
+            static_cast<std::size_t>(life.last));
+    }
+  }
 
   void find_lives(const std::vector<TensorId>& kept) {
     for (const Program which : kEnumValues<Program>) {
@@ -129,8 +148,9 @@ class Layout {
         tensors_[from].cols != tensors_[to].cols) {
       return;
     }
-    Block& target = blocks_[block_of_[from]];
-    if (block_of_[to] != to || block_of_[from] == to || target.bytes < blocks_[to].bytes) return;
+    const TensorId block = block_of(from);
+    Block& target = blocks_[block];
+    if (block_of_[to] != to || block == to || target.bytes < blocks_[to].bytes) return;
     for (const Program which : kEnumValues<Program>) {
       const Interval& source = target.lives[which];
       const Interval& result = blocks_[to].lives[which];
@@ -140,20 +160,7 @@ class Layout {
     for (const Program which : kEnumValues<Program>) {
       target.lives[which].merge(blocks_[to].lives[which]);
     }
-    const TensorId block = block_of_[from];
-    for (TensorId& each : block_of_) {
-      if (each == to) each = block;
-    }
-  }
-
-  static std::int64_t lowest_gap(const Block& block, const std::vector<Block*>& placed) {
-    std::int64_t offset = 0;
-    for (const Block* other : placed) {
-      if (!block.conflicts(*other)) continue;
-      if (other->offset >= offset + block.bytes) break;
-      offset = std::max(offset, other->offset + other->bytes);
-    }
-    return offset;
+    block_of_[to] = block;
   }
 
   const Tensors& tensors_;
