@@ -40,6 +40,7 @@ class Axis {
 
   void take(double value) {
     if (!std::isfinite(value) || (log_ && value <= 0)) return;
+    whole_ = whole_ && value == std::floor(value);
     low_ = std::min(low_, scaled(value));
     high_ = std::max(high_, scaled(value));
   }
@@ -60,7 +61,8 @@ class Axis {
     }
     const double rough = (high_ - low_) / 6;
     const double power = std::pow(10, std::floor(std::log10(std::max(rough, 1e-12))));
-    const double step = power * (rough / power < 1.5 ? 1 : rough / power < 3.5 ? 2 : 5);
+    double step = power * (rough / power < 1.5 ? 1 : rough / power < 3.5 ? 2 : 5);
+    if (whole_) step = std::max(step, 1.0);  // there is no half layer
     for (double i = std::ceil(low_ / step); i * step <= high_ + 1e-9 * step; ++i) {
       all.push_back(i * step);
     }
@@ -74,6 +76,7 @@ class Axis {
   }
 
   bool log_;
+  bool whole_ = true;
   double from_, to_;
   double low_ = INFINITY, high_ = -INFINITY;
 };
