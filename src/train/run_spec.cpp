@@ -100,8 +100,10 @@ std::string to_toml(const RunSpec& spec) {
   KeyWriter data, train;
   RunSpec::visit_data_keys(spec, data);
   RunSpec::visit_train_keys(spec, train);
-  return "[data]\n" + data.text() + "\n[model]\n" + model::to_toml(spec.model) + "\n[train]\n" +
-         train.text();
+  // Without a task the tokens are named even before they are known: ids hash this text.
+  const bool open = !spec.has_task() && spec.tokens.empty();
+  return "[data]\n" + std::string(open ? "tokens = \"\"\n" : "") + data.text() + "\n[model]\n" +
+         model::to_toml(spec.model) + "\n[train]\n" + train.text();
 }
 
 std::vector<TableDescription> describe_run_spec() {
