@@ -1,9 +1,10 @@
-// fathom lab report: the verdicts of a lab directory as one HTML page.
+// fathom lab report: the verdicts of a lab directory as one HTML page, or as pages of Markdown.
 #include <filesystem>
 
 #include "cli/lab_commands.h"
 #include "cli/open_page.h"
 #include "report/lab_document.h"
+#include "report/lab_markdown.h"
 #include "report/render_report.h"
 
 namespace fathom {
@@ -14,11 +15,18 @@ namespace fs = std::filesystem;
 struct LabReportOptions {
   std::string directory;
   std::string output;
+  std::string markdown;
   bool open = false;
   bool json = false;
 };
 
 void run_report(Session& session, const LabReportOptions& options) {
+  if (!options.markdown.empty()) {
+    for (const fs::path& page : report::write_lab_markdown(options.directory, options.markdown)) {
+      session.out << page.string() << "\n";
+    }
+    return;
+  }
   const fs::path page = options.output.empty() ? fs::path(options.directory) / "report.html"
                                                : fs::path(options.output);
   write_page(session, "lab_report", {page, options.open, options.json},
@@ -36,7 +44,8 @@ void add_lab_report(CommandTree& tree, Command& lab_command) {
        "found. The file holds everything and opens without a network; it may be written while "
        "claims are still missing. It prints the path it wrote.",
        {{"lab report my-lab", "writes my-lab/report.html"},
-        {"lab report my-lab -o claims.html --open", "and shows it in the browser"}}},
+        {"lab report my-lab -o claims.html --open", "and shows it in the browser"},
+        {"lab report my-lab --markdown pages", "a page of Markdown for each claim, with charts"}}},
       [options](Session& session) { run_report(session, *options); });
   command.add_option("DIR", options->directory, "A directory of 'fathom lab run --out'")
       ->required();
@@ -44,6 +53,8 @@ void add_lab_report(CommandTree& tree, Command& lab_command) {
       .add_option("-o,--output", options->output,
                   "The file to write, - for standard output (default DIR/report.html)")
       ->type_name("FILE");
+  command.add_option("--markdown", options->markdown, "Write pages of Markdown here instead")
+      ->type_name("FOLDER");
   command.add_flag("--open", options->open, "Open it in the browser");
   command.add_flag("--json", options->json, "Print JSON");
 }

@@ -1,6 +1,11 @@
-// fathom lab run: one subcommand per claim, with the options of its experiment, and `all`.
+// fathom lab run: one subcommand per claim, with the options of its experiment, `all` and
+// `trained`.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <thread>
@@ -13,6 +18,7 @@
 #include "core/units.h"
 #include "lab/frame/claim.h"
 #include "lab/frame/result_json.h"
+#include "study/local_executor.h"
 #include "terminal/progress.h"
 
 namespace fathom {
@@ -64,6 +70,28 @@ std::vector<lab::Setup> setups_of(const LabRunOptions& options,
   return setups;
 }
 
+/// Where the runs of trained claims live when nobody wants to keep them.
+class RunsFolder {
+ public:
+  explicit RunsFolder(const std::string& kept) : path_(kept), kept_(!kept.empty()) {
+    if (kept_) return;
+    std::string name = (std::filesystem::temp_directory_path() / "fathom-lab-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw DataError("cannot make a temporary folder");
+    path_ = name;
+  }
+  ~RunsFolder() {
+    std::error_code ignored;
+    if (!kept_) std::filesystem::remove_all(path_, ignored);
+  }
+  RunsFolder(const RunsFolder&) = delete;
+  RunsFolder& operator=(const RunsFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  bool kept_;
+};
+
 std::vector<std::string> claims_of(const LabRunOptions& options) {
   std::vector<std::string> ids = options.ids;
   for (const std::string& id : options.more) {
@@ -99,12 +127,17 @@ void print_json_results(Session& session, const std::vector<lab::LabResult>& res
 
 void run_lab(Session& session, const LabRunOptions& options, bool all) {
   const std::vector<std::string> ids = claims_of(options);
-  const std::vector<lab::Setup> setups = setups_of(options, ids);
+  std::vector<lab::Setup> setups = setups_of(options, ids);
   // Everything that can be refused is, before any work and before a directory is made.
   for (std::size_t i = 0; i < ids.size(); ++i) lab::find_experiment(ids[i]).plan(setups[i]);
   const StopSignals signals;
   std::unique_ptr<lab::LabRecords> records;
   if (!options.out.empty()) records = std::make_unique<lab::LabRecords>(options.out);
+  const RunsFolder runs(options.out);
+  for (lab::Setup& setup : setups) {
+    setup.folder = std::filesystem::absolute(runs.path());
+    if (options.device == "cuda") setup.program = study::own_program();
+  }
   ProgressLine line(session.err, is_live_error_stream(session.err));
   std::vector<lab::LabResult> results;
   for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -198,15 +231,24 @@ void add_lab_run(CommandTree& tree, Command& lab_command) {
         {"lab run all --quick --out my-lab", "all of them, kept"},
         {"lab run rank-collapse --help", "the options of one experiment"}}},
       nullptr);
-  auto options = std::make_shared<LabRunOptions>();
-  options->ids = lab::claim_ids();
-  Command& all = tree.add(run, "all",
-                          {"Run every claim",
-                           "Every claim in the order of 'fathom lab list'.",
-                           {{"lab run all --quick", "verdicts in minutes"},
-                            {"lab run all --out my-lab", "the full experiments, kept"}}},
-                          [options](Session& session) { run_lab(session, *options, true); });
-  add_common_options(tree, all, *options);
+  const auto add_group = [&](const char* name, bool trained, CommandText documentation) {
+    auto options = std::make_shared<LabRunOptions>();
+    options->ids = lab::claim_ids(trained);
+    Command& command = tree.add(run, name, std::move(documentation),
+                                [options](Session& session) { run_lab(session, *options, true); });
+    add_common_options(tree, command, *options);
+  };
+  add_group("all", false,
+            {"Run every claim that needs no training",
+             "Every claim in the order of 'fathom lab list', but for those that train models.",
+             {{"lab run all --quick", "verdicts in minutes"},
+              {"lab run all --out my-lab", "the full experiments, kept"}}});
+  add_group("trained", true,
+            {"Run every claim about what training finds",
+             "Each is a study of small models. On a processor only --quick is a matter of minutes, "
+             "and it says where it cannot judge; the full experiments are for a GPU.",
+             {{"lab run trained --quick --out my-lab", "miniatures on the processor"},
+              {"lab run trained --device cuda --out my-lab", "the full experiments"}}});
   for (const lab::Claim& claim : lab::claims()) add_claim_run(tree, run, claim);
 }
 

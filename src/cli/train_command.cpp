@@ -38,6 +38,27 @@ Json to_json(const train::RunRecord& record, const std::filesystem::path& direct
   return document;
 }
 
+void print_scores(Session& session, double loss, const data::TaskScores& scores) {
+  session.out << fmt::format(
+      "  held-out loss {:.4f} nats, accuracy {:.2f} % by target and {:.2f} % by sequence\n"
+      "  always the commonest target: {:.2f} %; knowing the first token: {:.2f} %\n",
+      loss, 100 * scores.accuracy, 100 * scores.sequence_accuracy, 100 * scores.majority,
+      100 * scores.first_token);
+  if (scores.groups.empty()) return;
+  Table table({{scores.group_name, Align::right},
+               {"targets", Align::right},
+               {"accuracy", Align::right},
+               {"sequences", Align::right},
+               {"loss", Align::right}});
+  for (const data::TaskScores::Group& group : scores.groups) {
+    table.add_row({std::to_string(group.value), format_whole(group.targets),
+                   fmt::format("{:.2f} %", 100 * group.accuracy),
+                   fmt::format("{:.2f} %", 100 * group.sequence_accuracy),
+                   fmt::format("{:.4f}", group.loss)});
+  }
+  session.out << "\n" << table.render(session.terminal);
+}
+
 void print_text(Session& session, const train::RunRecord& record,
                 const std::filesystem::path& directory) {
   session.out << fmt::format("{}  {}  {}\n", session.terminal.accent("fathom train"),
@@ -48,6 +69,8 @@ void print_text(Session& session, const train::RunRecord& record,
                              format_seconds(record.seconds));
   if (record.status == train::RunStatus::diverged) {
     session.out << "  the loss diverged: a smaller learning rate or more warm-up may help\n";
+  } else if (record.scores) {
+    print_scores(session, record.final_loss, *record.scores);
   } else if (record.status != train::RunStatus::interrupted) {
     session.out << fmt::format("  held-out loss {:.4f} nats per token, {:.4f} bits per byte\n",
                                record.final_loss, record.final_bits_per_byte);
@@ -110,13 +133,14 @@ void run_train(const TrainOptions& options, Session& session) {
   if (options.spec.empty()) throw ConfigError("give a spec file; --keys lists what it may hold");
   if (options.coordinate_check) return run_coordinate_check(options, session);
   const train::RunSpec given = train::read_run_spec(options.spec, options.settings);
-  const data::TokenSet tokens(given.tokens);
-  const train::RunSpec spec = train::resolve(given, tokens);
+  std::optional<data::TokenSet> tokens;
+  if (!given.has_task()) tokens.emplace(given.tokens);
+  const train::RunSpec spec = tokens ? train::resolve(given, *tokens) : given;
   train::RunOptions run;
   run.resume = options.resume;
-  run.directory = options.out.empty()
-                      ? std::filesystem::path("runs") / train::run_id(spec, tokens.hash())
-                      : std::filesystem::path(options.out);
+  run.directory = options.out.empty() ? std::filesystem::path("runs") /
+                                            train::run_id(spec, tokens ? tokens->hash() : Hash128{})
+                                      : std::filesystem::path(options.out);
   const bool half = spec.precision == model::Precision::bf16;
   const double peak =
       engine::measure_gemm_flops(spec.place(), half ? engine::DType::bf16 : engine::DType::f32);
@@ -128,17 +152,21 @@ void run_train(const TrainOptions& options, Session& session) {
                 as_double(p.step) / as_double(p.steps));
   };
   run.on_evaluation = [&](std::int64_t step, const train::Evaluation& evaluation) {
-    line.note(fmt::format("step {}  held-out loss {:.4f}  {:.4f} bits per byte", step,
-                          evaluation.loss, evaluation.bits_per_byte));
+    line.note(fmt::format("step {}  held-out loss {:.4f}  {}", step, evaluation.loss,
+                          evaluation.scores
+                              ? fmt::format("{:.2f} % right", 100 * evaluation.accuracy)
+                              : fmt::format("{:.4f} bits per byte", evaluation.bits_per_byte)));
   };
-  const std::string repeated =
-      study::repetition_note(spec.schedule.steps * spec.tokens_per_step(),
-                             static_cast<std::int64_t>(tokens.file(data::Split::train).size()));
-  if (!repeated.empty()) session.err << "fathom: " << repeated << "\n";
+  if (tokens) {
+    const std::string repeated = study::repetition_note(
+        spec.total_tokens(), static_cast<std::int64_t>(tokens->file(data::Split::train).size()));
+    if (!repeated.empty()) session.err << "fathom: " << repeated << "\n";
+  }
   run.on_note = [&](const std::string& text) { line.note("note: " + text); };
   run.stop = [] { return StopSignals::came(); };
   const StopSignals signals;
-  const train::RunRecord record = train::run_training(spec, tokens, run);
+  const train::RunRecord record =
+      tokens ? train::run_training(spec, *tokens, run) : train::run_training(spec, run);
   line.clear();
   if (options.json) {
     print_json(session, to_json(record, run.directory));
@@ -157,8 +185,9 @@ void add_train_command(CommandTree& tree) {
   Command& command = tree.add(
       tree.root(), "train",
       {"Train one model from a spec file",
-       "Trains the model that a TOML file describes on a prepared corpus (fathom data prepare) and "
-       "leaves its resolved spec, metrics, a checkpoint and a record in a run directory. The "
+       "Trains the model that a TOML file describes on a prepared corpus (fathom data prepare) or "
+       "on a task whose examples are made as they are needed (docs/tasks.md), and leaves its "
+       "resolved spec, metrics, a checkpoint and a record in a run directory. The "
        "same spec gives the same bits; a run stopped at any moment continues with --resume as if "
        "it had never stopped. A diverged run is a result, not an error.",
        {{"train small.toml", "train; the directory is runs/ID"},

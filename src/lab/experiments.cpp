@@ -6,6 +6,7 @@
 #include "lab/hops/hop_experiments.h"
 #include "lab/perturbation/perturbation_experiment.h"
 #include "lab/ranks/rank_experiments.h"
+#include "lab/trained/trained_experiments.h"
 
 namespace fathom::lab {
 
@@ -34,6 +35,12 @@ const std::vector<Experiment>& experiments() {
       partial_width_experiment(),
       convnet_experiment(),
       recurrent_experiment(),
+      induction_experiment(),
+      hop_training_experiment(),
+      cycle_training_experiment(),
+      counting_training_experiment(),
+      sublayer_order_experiment(),
+      admin_training_experiment(),
   };
   return all;
 }

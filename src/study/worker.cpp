@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/file_lock.h"
@@ -51,10 +53,14 @@ train::RunRecord train_claimed(const WorkerOptions& options, const StudyRunFolde
   const StudyFolder study(options.directory);
   remove_leftovers({run.failure()});
   if (!read_run_state(run).damage.empty()) put_aside(run.record());
-  const data::TokenSet tokens(study.tokens());
   train::RunSpec spec = train::read_run_spec(run.spec(), {});
-  spec.tokens = study.tokens().string();
-  const std::string id = run_id(resolve(spec, tokens), tokens.hash());
+  std::optional<data::TokenSet> tokens;  // a run on a task reads none
+  if (!spec.has_task()) {
+    tokens.emplace(study.tokens());
+    spec.tokens = study.tokens().string();
+    spec = resolve(spec, *tokens);
+  }
+  const std::string id = run_id(spec, tokens ? tokens->hash() : Hash128{});
   if (id != options.id) {
     throw DataError(
         fmt::format("{}: its spec is of run {}; delete this folder", run.path().string(), id));
@@ -69,7 +75,8 @@ train::RunRecord train_claimed(const WorkerOptions& options, const StudyRunFolde
   training.stem_from = options.stem_from;
   training.on_note = options.note;
   training.stop = options.stop;
-  train::RunRecord record = train::run_training(spec, tokens, training);
+  train::RunRecord record =
+      tokens ? train::run_training(spec, *tokens, training) : train::run_training(spec, training);
   if (is_done(record.status) && from_stem) {
     std::error_code ignored;  // nobody needs the stem any more
     fs::remove(study.run(options.stem_from).stem(), ignored);

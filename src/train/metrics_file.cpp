@@ -29,6 +29,8 @@ constexpr const char* kGradientNorm = "gradient_norm";
 constexpr const char* kLearningRate = "learning_rate";
 constexpr const char* kEvalLoss = "eval_loss";
 constexpr const char* kBitsPerByte = "bits_per_byte";
+constexpr const char* kAccuracy = "accuracy";
+constexpr const char* kSequenceAccuracy = "sequence_accuracy";
 
 double number(const nlohmann::json& line, const char* key) {
   const auto found = line.find(key);
@@ -56,7 +58,8 @@ std::optional<MetricsEvent> parse_line(std::string_view text) {
   MetricsEvent event;
   event.step = line[kStep];
   if (line.contains(kEvalLoss)) {
-    event.held_out = Evaluation{number(line, kEvalLoss), number(line, kBitsPerByte)};
+    event.held_out = Evaluation{number(line, kEvalLoss), number(line, kBitsPerByte),
+                                number(line, kAccuracy), number(line, kSequenceAccuracy)};
   } else {
     event.training =
         StepResult{number(line, kLoss), number(line, kGradientNorm), number(line, kLearningRate)};
@@ -107,9 +110,14 @@ void MetricsWriter::add(std::int64_t step, const StepResult& result) {
 }
 
 void MetricsWriter::add(std::int64_t step, const Evaluation& evaluation) {
-  write({{kStep, step},
-         {kEvalLoss, number_or_null(evaluation.loss)},
-         {kBitsPerByte, number_or_null(evaluation.bits_per_byte)}});
+  Json line{{kStep, step}, {kEvalLoss, number_or_null(evaluation.loss)}};
+  if (evaluation.scores) {
+    line[kAccuracy] = number_or_null(evaluation.accuracy);
+    line[kSequenceAccuracy] = number_or_null(evaluation.sequence_accuracy);
+  } else {
+    line[kBitsPerByte] = number_or_null(evaluation.bits_per_byte);
+  }
+  write(std::move(line));
 }
 
 void MetricsWriter::write(Json line) {

@@ -5,6 +5,8 @@
 //
 //   {"step":7,"loss":4.1,"gradient_norm":0.8,"learning_rate":0.001,"checksum":"xxh3:..."}
 //   {"step":8,"eval_loss":4.0,"bits_per_byte":2.1,"checksum":"xxh3:..."}
+//
+// Of a task accuracies stand in the place of bits per byte.
 #pragma once
 
 #include <cstdint>

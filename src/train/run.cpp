@@ -28,11 +28,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kStepsAhead = 4;
 
+/// Null tokens: the spec has a task.
+std::string id_of(const RunSpec& spec, const data::TokenSet* tokens) {
+  return run_id(spec, tokens == nullptr ? Hash128{} : tokens->hash());
+}
+
+RunSpec resolved_for(const RunSpec& spec, const data::TokenSet* tokens) {
+  return tokens == nullptr ? spec : resolve(spec, *tokens);
+}
+
 /// What is known before the first step.
-RunRecord begin_record(const RunSpec& spec, const data::TokenSet& tokens,
+RunRecord begin_record(const RunSpec& spec, const data::TokenSet* tokens,
                        const model::Transformer& model) {
   RunRecord record;
-  record.id = run_id(spec, tokens.hash());
+  record.id = id_of(spec, tokens);
   record.layers = spec.model.layers;
   record.width = spec.model.width;
   record.heads = spec.model.heads;
@@ -45,7 +54,7 @@ RunRecord begin_record(const RunSpec& spec, const data::TokenSet& tokens,
 
 class Run {
  public:
-  Run(const RunSpec& spec, const data::TokenSet& tokens, const RunOptions& options)
+  Run(const RunSpec& spec, const data::TokenSet* tokens, const RunOptions& options)
       : spec_(spec),
         options_(options),
         folder_(options.directory),
@@ -60,7 +69,10 @@ class Run {
   RunRecord go() {
     const bool ended = restore();
     first_ = trainer_.steps_done();
-    if (ended) return write_record();
+    if (ended) {
+      if (has_result(record_.status)) record_.scores = trainer_.evaluate().scores;
+      return write_record();
+    }
     bool stopping = false;
     while (trainer_.steps_done() < spec_.schedule.steps) {
       if (!stopping) start_steps();
@@ -178,6 +190,7 @@ class Run {
     const Evaluation evaluation = trainer_.evaluate();
     record_.final_loss = evaluation.loss;
     record_.final_bits_per_byte = evaluation.bits_per_byte;
+    record_.scores = evaluation.scores;
     stale_ = evaluation.loss < record_.best_loss ? 0 : stale_ + 1;
     record_.best_loss = std::min(record_.best_loss, evaluation.loss);
     metrics_.add(trainer_.steps_done(), evaluation);
@@ -200,7 +213,10 @@ class Run {
 
   RunRecord finish(RunStatus outcome) {
     record_.status = outcome;
-    if (outcome == RunStatus::diverged) record_.final_loss = record_.final_bits_per_byte = NAN;
+    if (outcome == RunStatus::diverged) {
+      record_.final_loss = record_.final_bits_per_byte = NAN;
+      record_.scores.reset();
+    }
     save_checkpoint();
     return write_record();
   }
@@ -245,7 +261,7 @@ class Run {
 };
 
 /// The folder is new, or holds this very run.
-void check_folder(const RunFolder& folder, const RunSpec& spec, const data::TokenSet& tokens,
+void check_folder(const RunFolder& folder, const RunSpec& spec, const data::TokenSet* tokens,
                   bool resume) {
   const std::string name = folder.path().string();
   if (!fs::exists(folder.spec())) {
@@ -253,8 +269,8 @@ void check_folder(const RunFolder& folder, const RunSpec& spec, const data::Toke
     write_file_atomically(folder.spec(), toml_file_text(to_toml(spec)));
     return;
   }
-  const RunSpec held = resolve(read_run_spec(folder.spec(), {}), tokens);
-  if (run_id(held, tokens.hash()) != run_id(spec, tokens.hash())) {
+  const RunSpec held = resolved_for(read_run_spec(folder.spec(), {}), tokens);
+  if (id_of(held, tokens) != id_of(spec, tokens)) {
     throw ConfigError(fmt::format("{} holds another run (its {} differs); give another --out", name,
                                   folder.spec().filename().string()));
   }
@@ -295,22 +311,32 @@ FileLock claim_run(const RunFolder& folder, const std::string& id) {
                   folder.path().string(), holder.pid, holder.host));
 }
 
-}  // namespace
-
-RunRecord run_training(const RunSpec& spec, const data::TokenSet& tokens,
-                       const RunOptions& options) {
-  const RunSpec resolved = resolve(spec, tokens);
+RunRecord train_in_folder(const RunSpec& spec, const data::TokenSet* tokens,
+                          const RunOptions& options) {
+  const RunSpec resolved = resolved_for(spec, tokens);
   const RunFolder folder(options.directory);
-  if (const auto done = read_own_record(folder, run_id(resolved, tokens.hash()), options)) {
-    return *done;
-  }
+  const std::string id = id_of(resolved, tokens);
+  if (const auto done = read_own_record(folder, id, options)) return *done;
   std::optional<FileLock> claim;
-  if (!options.claimed) claim.emplace(claim_run(folder, run_id(resolved, tokens.hash())));
+  if (!options.claimed) claim.emplace(claim_run(folder, id));
   // Nobody else writes here: what is half-written was left by a kill.
   remove_leftovers(
       {folder.spec(), folder.metrics(), folder.record(), folder.checkpoint(), folder.stem()});
   check_folder(folder, resolved, tokens, options.resume);
   return Run(resolved, tokens, options).go();
+}
+
+}  // namespace
+
+RunRecord run_training(const RunSpec& spec, const data::TokenSet& tokens,
+                       const RunOptions& options) {
+  if (spec.has_task()) throw InternalError("tokens for a run that has a task");
+  return train_in_folder(spec, &tokens, options);
+}
+
+RunRecord run_training(const RunSpec& spec, const RunOptions& options) {
+  if (!spec.has_task()) throw InternalError("a run without tokens and without a task");
+  return train_in_folder(spec, nullptr, options);
 }
 
 }  // namespace fathom::train

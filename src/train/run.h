@@ -42,5 +42,7 @@ struct RunOptions {
 /// not repeated: its record is read. The record of a stopped run is `interrupted` and not written.
 RunRecord run_training(const RunSpec& spec, const data::TokenSet& tokens,
                        const RunOptions& options);
+/// The same for a spec with a task, which reads no tokens.
+RunRecord run_training(const RunSpec& spec, const RunOptions& options);
 
 }  // namespace fathom::train

@@ -13,6 +13,7 @@ namespace {
 
 constexpr const char* kSchema = "fathom.record.v1";
 constexpr const char* kMetricsBytes = "metrics_file_bytes";
+constexpr const char* kTask = "task";
 
 struct FieldWriter {
   nlohmann::ordered_json& json;
@@ -36,6 +37,48 @@ struct FieldReader {
   void derived(const Column&, double) {}
 };
 
+nlohmann::ordered_json to_json(const data::TaskScores& scores) {
+  nlohmann::ordered_json json{{"accuracy", number_or_null(scores.accuracy)},
+                              {"sequence_accuracy", number_or_null(scores.sequence_accuracy)},
+                              {"majority", number_or_null(scores.majority)},
+                              {"first_token", number_or_null(scores.first_token)},
+                              {"group", scores.group_name},
+                              {"groups", nlohmann::ordered_json::array()},
+                              {"by_position", nlohmann::ordered_json::array()}};
+  for (const data::TaskScores::Group& group : scores.groups) {
+    json["groups"].push_back({{"value", group.value},
+                              {"targets", group.targets},
+                              {"accuracy", number_or_null(group.accuracy)},
+                              {"sequence_accuracy", number_or_null(group.sequence_accuracy)},
+                              {"loss", number_or_null(group.loss)}});
+  }
+  for (const double accuracy : scores.by_position) {
+    json["by_position"].push_back(number_or_null(accuracy));
+  }
+  return json;
+}
+
+data::TaskScores read_scores(const nlohmann::json& json) {
+  data::TaskScores scores;
+  read_json_value(json.at("accuracy"), scores.accuracy);
+  read_json_value(json.at("sequence_accuracy"), scores.sequence_accuracy);
+  read_json_value(json.at("majority"), scores.majority);
+  read_json_value(json.at("first_token"), scores.first_token);
+  scores.group_name = json.at("group");
+  for (const auto& each : json.at("groups")) {
+    data::TaskScores::Group& group = scores.groups.emplace_back();
+    group.value = each.at("value");
+    group.targets = each.at("targets");
+    read_json_value(each.at("accuracy"), group.accuracy);
+    read_json_value(each.at("sequence_accuracy"), group.sequence_accuracy);
+    read_json_value(each.at("loss"), group.loss);
+  }
+  for (const auto& each : json.at("by_position")) {
+    read_json_value(each, scores.by_position.emplace_back());
+  }
+  return scores;
+}
+
 }  // namespace
 
 bool is_done(RunStatus status) {
@@ -57,6 +100,7 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
   FieldWriter writer{json};
   RunRecord::visit_columns(record, writer);
   json[kMetricsBytes] = record.metrics_bytes;
+  if (record.scores) json[kTask] = to_json(*record.scores);
   return json;
 }
 
@@ -77,6 +121,7 @@ RunRecord read_run_record(const std::filesystem::path& path) {
     FieldReader reader{json};
     RunRecord::visit_columns(record, reader);
     record.metrics_bytes = json.value(kMetricsBytes, std::uint64_t{0});
+    if (json.contains(kTask)) record.scores = read_scores(json.at(kTask));
   } catch (const std::exception&) {
     refuse();
   }

@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "core/enum_names.h"
+#include "data/tasks/task_scores.h"
 
 namespace fathom::train {
 
@@ -66,6 +68,7 @@ struct RunRecord {
   double best_loss = NAN;  // least of all evaluations
   std::int64_t memory_bytes = 0;
   std::uint64_t metrics_bytes = 0;  // of metrics.jsonl at the end; 0 in older records. No column
+  std::optional<data::TaskScores> scores = {};  // of a run on a task, at its end. No column
 
   double tokens_per_second() const;
 

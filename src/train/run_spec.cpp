@@ -7,22 +7,44 @@
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "data/tasks/task.h"
 #include "model/spec_toml.h"
 
 namespace fathom::train {
 namespace {
 
+void read_data_table(TomlReader& data, RunSpec& spec) {
+  KeyReader reader(data);
+  RunSpec::visit_data_keys(spec, reader);
+  if (!spec.has_task()) {
+    data.text("tokens");  // must be there
+    if (spec.task != data::TaskSpec{}) data.fail("task", "is missing for its parameters");
+  } else if (!spec.tokens.empty()) {
+    data.fail("tokens", "and task exclude each other");
+  }
+  data.finish();
+}
+
+/// Every parameter of the task filled in, and the vocabulary where it was left open.
+void resolve_task(RunSpec& spec) {
+  const auto task = data::make_task(spec.task, spec.model.context);
+  spec.task = task->spec();
+  if (spec.model.vocab == 0) spec.model.vocab = task->vocabulary();
+  if (spec.model.vocab < task->vocabulary()) {
+    throw ConfigError(fmt::format("model.vocab = {} is smaller than the {} tokens of task {}",
+                                  spec.model.vocab, task->vocabulary(), name_of(spec.task.kind)));
+  }
+}
+
 RunSpec read(TomlReader& file) {
   RunSpec spec;
   TomlReader data = file.table("data");
-  data.text("tokens");  // must be there
-  KeyReader reader(data);
-  RunSpec::visit_data_keys(spec, reader);
-  data.finish();
+  read_data_table(data, spec);
   TomlReader model = file.table("model");
   const bool given_vocab = model.has("vocab");
   spec.model = model::read_model_spec(model);
   if (!given_vocab) spec.model.vocab = 0;  // the tokens decide
+  if (spec.has_task()) resolve_task(spec);
   TomlReader train = file.table("train");
   read_train_table(train, spec);
   file.finish();
@@ -78,8 +100,10 @@ std::string to_toml(const RunSpec& spec) {
   KeyWriter data, train;
   RunSpec::visit_data_keys(spec, data);
   RunSpec::visit_train_keys(spec, train);
-  return "[data]\n" + data.text() + "\n[model]\n" + model::to_toml(spec.model) + "\n[train]\n" +
-         train.text();
+  // Without a task the tokens are named even before they are known: ids hash this text.
+  const bool open = !spec.has_task() && spec.tokens.empty();
+  return "[data]\n" + std::string(open ? "tokens = \"\"\n" : "") + data.text() + "\n[model]\n" +
+         model::to_toml(spec.model) + "\n[train]\n" + train.text();
 }
 
 std::vector<TableDescription> describe_run_spec() {
@@ -92,7 +116,7 @@ std::vector<TableDescription> describe_run_spec() {
 
 std::string run_id(const RunSpec& spec, const Hash128& tokens) {
   RunSpec named = spec;
-  named.tokens = tokens.hex();  // what the folder holds, not where it lies
+  if (!spec.has_task()) named.tokens = tokens.hex();  // what the folder holds, not where it lies
   Hasher hasher;
   hasher.add_field(to_toml(named));
   return hasher.value().hex().substr(0, 16);

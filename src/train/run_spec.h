@@ -1,7 +1,7 @@
 // Everything that decides the result of a training run. Two runs with equal specs, equal tokens
 // and equal thread counts give equal bits.
 //
-//   [model]  see model/model_spec.h        [data]  tokens = "FOLDER", eval_tokens = 100000
+//   [model]  see model/model_spec.h        [data]  tokens = "FOLDER", or task = "k-hop"
 //   [train]  steps, batch, learning_rate, ...
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "core/hash.h"
 #include "core/spec_keys.h"
+#include "data/tasks/task_spec.h"
 #include "engine/device.h"
 #include "model/transformer.h"
 #include "train/schedule.h"
@@ -25,6 +26,7 @@ struct RunSpec {
 
   std::string tokens;
   std::int64_t eval_tokens = 100'000;
+  data::TaskSpec task;
 
   std::int64_t batch = 16;
   std::int64_t accumulation = 1;
@@ -42,6 +44,7 @@ struct RunSpec {
   std::int64_t base_batch_tokens = 0;
   std::int64_t base_total_tokens = 0;
 
+  bool has_task() const { return task.kind != data::TaskKind::none; }
   std::int64_t tokens_per_step() const { return batch * accumulation * model.context; }
   std::int64_t total_tokens() const { return tokens_per_step() * schedule.steps; }
   engine::Device place() const { return {.kind = device, .threads = static_cast<int>(threads)}; }
@@ -54,8 +57,9 @@ struct RunSpec {
   /// keep their ids.
   template <class Self, class Visitor>
   static void visit_data_keys(Self& spec, Visitor& key) {
-    key("tokens", spec.tokens, "folder of a prepared corpus");
+    key("tokens", spec.tokens, "folder of a prepared corpus", {.only_when_set = true});
     key("eval_tokens", spec.eval_tokens, "held-out tokens that every evaluation reads", {1, kMost});
+    data::TaskSpec::visit_keys(spec.task, key);
   }
 
   template <class Self, class Visitor>
@@ -98,7 +102,7 @@ RunSpec read_run_spec_text(const std::string& text, const std::string& origin,
 void read_train_table(TomlReader& table, RunSpec& spec);
 /// Every key resolved; reads back as an equal spec.
 std::string to_toml(const RunSpec& spec);
-/// Names the run: a hash of the resolved spec and of the tokens it reads.
+/// Names the run: a hash of the resolved spec and of the tokens it reads, if it reads any.
 std::string run_id(const RunSpec& spec, const Hash128& tokens);
 
 }  // namespace fathom::train

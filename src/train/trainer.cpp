@@ -23,10 +23,6 @@ model::BuildOptions build_options(const RunSpec& spec) {
   return options;
 }
 
-data::Sampling sampling_of(const RunSpec& spec) {
-  return {as_size(spec.model.context), as_size(spec.batch), spec.seed};
-}
-
 }  // namespace
 
 RunSpec resolve(const RunSpec& spec, const data::TokenSet& tokens) {
@@ -40,54 +36,28 @@ RunSpec resolve(const RunSpec& spec, const data::TokenSet& tokens) {
   return resolved;
 }
 
-Trainer::Trainer(const RunSpec& spec, const data::TokenSet& tokens)
+Trainer::Trainer(const RunSpec& spec, const data::TokenSet* tokens)
     : spec_(spec),
       optimiser_(spec.corrected_optimiser()),
       learning_rate_(spec.corrected_learning_rate()),
       model_(model::build_transformer(spec.model, build_options(spec))),
-      training_(tokens.file(data::Split::train)),
-      sampler_(training_.size(), sampling_of(spec), training_.name()),
-      evaluation_(tokens.file(data::Split::valid), as_size(spec.model.context),
-                  as_size(spec.eval_tokens)),
-      evaluation_bytes_(evaluation_.target_bytes(tokens.tokenizer().token_bytes())) {
-  for (const data::Split split : {data::Split::train, data::Split::valid}) {
-    tokens.file(split).verify();
-  }
-  executor_ = engine::make_executor(model_->plan, spec.place());
-  const auto rows = as_size(model_->rows());
-  inputs_.resize(rows);
-  targets_.resize(rows);
-  starts_.resize(as_size(spec.batch));
-  if (spec.device == engine::DeviceKind::cuda) {
-    text_held_ =
-        executor_->hold_text(training_.ids(), static_cast<int>(training_.info().bytes_per_id));
-  }
+      executor_(engine::make_executor(model_->plan, spec.place())),
+      feed_(tokens == nullptr ? make_task_feed(spec_, *model_, *executor_)
+                              : make_text_feed(spec_, *tokens, *model_, *executor_)) {
   model::initialise(*model_, *executor_, spec.seed);
-}
-
-void Trainer::write_batch(std::uint64_t draw) {
-  if (text_held_) {
-    for (std::size_t row = 0; row < starts_.size(); ++row) {
-      starts_[row] = sampler_.position(draw, row);
-    }
-    executor_->write_windows(model_->tokens, model_->targets, starts_);
-    return;
-  }
-  sampler_.read(training_, draw, inputs_, targets_);
-  executor_->write_tokens(model_->tokens, inputs_);
-  executor_->write_tokens(model_->targets, targets_);
 }
 
 void Trainer::start_step() {
   const std::int64_t before = steps_started();
   engine::StepScalars scalars;
-  scalars.loss_scale = static_cast<float>(1.0 / as_double(spec_.tokens_per_step()));
   scalars.learning_rate = static_cast<float>(learning_rate_ * spec_.schedule.factor(before));
   scalars.clip_norm = static_cast<float>(spec_.clip_norm);
   scalars.step = before + 1;
   for (std::int64_t part = 0; part < spec_.accumulation; ++part) {
     scalars.draw = as_size(before * spec_.accumulation + part);
-    write_batch(scalars.draw);
+    // A mean over the targets of every micro-batch, and over the micro-batches.
+    const std::int64_t counted = std::max<std::int64_t>(1, feed_->write_batch(scalars.draw));
+    scalars.loss_scale = static_cast<float>(1.0 / as_double(spec_.accumulation * counted));
     executor_->run(part == 0 ? Program::train : Program::train_accumulate, scalars);
     executor_->ask(model_->loss);
   }
@@ -113,30 +83,6 @@ void Trainer::forget_pending() {
   const std::int64_t done = steps_done_;
   while (!pending_.empty()) finish_step();
   steps_done_ = done;
-}
-
-double summed_loss(const model::Transformer& model, engine::Executor& executor,
-                   const data::EvaluationSet& windows) {
-  const auto rows = as_size(model.rows());
-  const auto context = as_size(model.spec.context);
-  std::vector<std::int32_t> inputs(rows), targets(rows);
-  std::vector<float> losses(rows);
-  double nats = 0;
-  for (std::uint64_t first = 0; first < windows.windows(); first += rows / context) {
-    const std::uint64_t counted = windows.read(first, inputs, targets);
-    executor.write_tokens(model.tokens, inputs);
-    executor.write_tokens(model.targets, targets);
-    executor.run(Program::evaluate, {});
-    executor.read(model.losses, losses);
-    for (std::size_t i = 0; i < counted * context; ++i) nats += losses[i];
-  }
-  return nats;
-}
-
-Evaluation Trainer::evaluate() {
-  const double nats = summed_loss(*model_, *executor_, evaluation_);
-  return {nats / as_double(evaluation_.target_tokens()),
-          data::bits_per_byte(nats, evaluation_bytes_)};
 }
 
 namespace {

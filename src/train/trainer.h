@@ -1,4 +1,4 @@
-// One model in training: its executor, the tokens it reads and the steps it has done.
+// One model in training: its executor, the feed it learns from and the steps it has done.
 //
 // The state is the parameters, AdamW's moments and the number of steps done; everything else is
 // computed from the spec, so a trainer restored from a checkpoint goes on bit for bit.
@@ -9,28 +9,19 @@
 #include <memory>
 
 #include "core/counts.h"
-#include "data/batch_sampler.h"
-#include "data/evaluation_set.h"
 #include "data/token_set.h"
 #include "engine/executor.h"
+#include "train/evaluation.h"
+#include "train/feed.h"
 #include "train/run_spec.h"
 
 namespace fathom::train {
 
 struct StepResult {
-  double loss = 0;           // mean over the tokens of the step, nats
+  double loss = 0;           // mean over the targets of the step that count, nats
   double gradient_norm = 0;  // before clipping
   double learning_rate = 0;
 };
-
-struct Evaluation {
-  double loss = 0;           // mean nats per token
-  double bits_per_byte = 0;  // of text
-};
-
-/// Losses summed over all targets of the windows, in nats; whole batches of the model's size.
-double summed_loss(const model::Transformer& model, engine::Executor& executor,
-                   const data::EvaluationSet& windows);
 
 /// The spec with the vocabulary taken from the tokens where it was left open. ConfigError when the
 /// model's is too small.
@@ -38,8 +29,9 @@ RunSpec resolve(const RunSpec& spec, const data::TokenSet& tokens);
 
 class Trainer {
  public:
-  /// `spec` must be resolved; `tokens` must outlive the trainer.
-  Trainer(const RunSpec& spec, const data::TokenSet& tokens);
+  /// `spec` must be resolved; `tokens` must outlive the trainer. Null: the spec has a task.
+  Trainer(const RunSpec& spec, const data::TokenSet* tokens);
+  Trainer(const RunSpec& spec, const data::TokenSet& tokens) : Trainer(spec, &tokens) {}
 
   /// Steps may be started before earlier ones are finished, so that a device need not wait for the
   /// host to look at their losses; they are finished in their order. State may be read or written
@@ -52,7 +44,7 @@ class Trainer {
   }
   /// Drops the pending steps; only the parameters keep their effect.
   void forget_pending();
-  Evaluation evaluate();
+  Evaluation evaluate() { return feed_->evaluate(); }
   std::int64_t steps_done() const { return steps_done_; }
   std::int64_t steps_started() const { return steps_done_ + as_signed(pending_.size()); }
   const model::Transformer& model() const { return *model_; }
@@ -65,20 +57,12 @@ class Trainer {
   std::map<std::string, std::string> load(const std::filesystem::path& path);
 
  private:
-  void write_batch(std::uint64_t draw);
-
   RunSpec spec_;
   model::OptimiserSettings optimiser_;
   double learning_rate_;
   std::unique_ptr<const model::Transformer> model_;
   std::unique_ptr<engine::Executor> executor_;
-  const data::TokenFile& training_;
-  data::BatchSampler sampler_;
-  data::EvaluationSet evaluation_;
-  std::uint64_t evaluation_bytes_;
-  std::vector<std::int32_t> inputs_, targets_;
-  std::vector<std::uint64_t> starts_;
-  bool text_held_ = false;       // batches are cut where the model is
+  std::unique_ptr<Feed> feed_;
   std::int64_t steps_done_ = 0;  // and finished
   std::deque<double> pending_;   // learning rates of the steps on their way
 };

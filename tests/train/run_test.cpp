@@ -200,9 +200,9 @@ TEST(RunSpecText, RoundTripsAndRefusesTypos) {
 
 TEST(RunSpecText, EveryFieldHasAKey) {
   const auto tables = describe_run_spec();
-  // Of the run's own fields, model, schedule and optimiser are structs with keys of their own.
-  const std::size_t own = field_count<RunSpec>() - 3 + field_count<Schedule>() +
-                          field_count<model::OptimiserSettings>();
+  // Of the run's own fields, model, task, schedule and optimiser have keys of their own.
+  const std::size_t own = field_count<RunSpec>() - 4 + field_count<Schedule>() +
+                          field_count<model::OptimiserSettings>() + field_count<data::TaskSpec>();
   EXPECT_EQ(tables.at(0).keys.size() + tables.at(2).keys.size(), own);
   EXPECT_EQ(tables.at(1).keys.size(), field_count<model::ModelSpec>());
 }

@@ -66,7 +66,7 @@ void CudaExecutor::write_tokens(TensorId id, std::span<const std::int32_t> value
   const Tensor& tensor = plan_.tensor(id);
   require(tensor.dtype == DType::i32, "write: integers for a tensor of floats");
   require(tensor.size() == static_cast<std::int64_t>(values.size()), "write: sizes differ");
-  mailbox_.send(memory_.address(id), values.data(), values.size_bytes());
+  mailbox_.post(memory_.address(id), values.data(), values.size_bytes());
 }
 
 void CudaExecutor::read(TensorId id, std::span<float> values) const {

@@ -8,12 +8,12 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr std::size_t kSlots = 64;            // steps that may be on their way to the device
-constexpr std::size_t kSlotBytes = 64 << 10;  // the starts of a batch's windows must fit
+constexpr std::size_t kSlots = 64;           // copies that may be on their way to the device
+constexpr std::size_t kSlotBytes = 4 << 10;  // to begin with; a slot grows to what it carries
 
 }  // namespace
 
-PinnedBlock::PinnedBlock(std::size_t bytes) {
+PinnedBlock::PinnedBlock(std::size_t bytes) : bytes_(bytes) {
   void* memory = nullptr;
   check(cudaMallocHost(&memory, bytes), "pinned memory");
   data_ = static_cast<char*>(memory);
@@ -44,6 +44,7 @@ void Mailbox::post(void* to, const void* from, std::size_t bytes) {
   Slot& slot = slots_[next_slot_];
   next_slot_ = (next_slot_ + 1) % slots_.size();
   slot.free.wait("waiting for the device");
+  if (slot.memory.bytes() < bytes) slot.memory = PinnedBlock(bytes);
   std::memcpy(slot.memory.data(), from, bytes);
   check(cudaMemcpyAsync(to, slot.memory.data(), bytes, cudaMemcpyHostToDevice, stream_),
         "sending values");
@@ -73,7 +74,6 @@ void Mailbox::hold_text(std::span<const std::byte> text, int bytes_per_token) {
 void Mailbox::write_windows(std::span<const std::uint64_t> starts, std::int64_t tokens,
                             std::int32_t* inputs, std::int32_t* targets) {
   require(text_.data() != nullptr, "windows of a text that is not held");
-  require(starts.size_bytes() <= kSlotBytes, "too many windows in a batch");
   if (starts_.bytes() < static_cast<std::int64_t>(starts.size_bytes())) {
     check(cudaStreamSynchronize(stream_), "running a step");
     starts_ = Block(static_cast<std::int64_t>(starts.size_bytes()));

@@ -1,6 +1,6 @@
 // What passes between host and device while steps run, without either waiting for the other: the
-// numbers of a step and the starts of its windows go down through pinned slots, losses that were
-// asked for come up.
+// numbers of a step and its tokens, or the starts of their windows, go down through pinned slots,
+// losses that were asked for come up.
 #pragma once
 
 #include <deque>
@@ -19,15 +19,19 @@ class PinnedBlock {
  public:
   explicit PinnedBlock(std::size_t bytes);
   ~PinnedBlock();
-  PinnedBlock(PinnedBlock&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+  PinnedBlock(PinnedBlock&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   PinnedBlock& operator=(PinnedBlock&& other) noexcept {
     std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
     return *this;
   }
   char* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
 
  private:
   char* data_ = nullptr;
+  std::size_t bytes_ = 0;
 };
 
 class Mailbox {
@@ -38,6 +42,9 @@ class Mailbox {
   /// Copies that are done when the call returns.
   void send(void* to, const void* from, std::size_t bytes) const;
   void receive(void* to, const void* from, std::size_t bytes) const;
+  /// A copy that happens after all work asked for so far and before all later work; `from` is free
+  /// when the call returns.
+  void post(void* to, const void* from, std::size_t bytes);
 
   /// Where kernels find the scalars that were sent last.
   const DeviceScalars* scalars() const {
@@ -67,9 +74,6 @@ class Mailbox {
     PinnedBlock value;
     Event known;
   };
-  /// Copies through the next free slot.
-  void post(void* to, const void* from, std::size_t bytes);
-
   cudaStream_t stream_;
   float beta1_, beta2_;
   Block scalars_, text_, starts_;

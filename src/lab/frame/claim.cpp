@@ -8,7 +8,8 @@
 
 namespace fathom::embedded {
 extern const std::string_view claims_toml;
-}
+extern const std::string_view trained_claims_toml;
+}  // namespace fathom::embedded
 
 namespace fathom::lab {
 namespace {
@@ -87,13 +88,27 @@ std::vector<Claim> read_claims(std::string_view toml, const std::string& origin)
 }
 
 const std::vector<Claim>& claims() {
-  static const std::vector<Claim> all = read_claims(embedded::claims_toml, "data/claims.toml");
+  static const std::vector<Claim> all = [] {
+    std::vector<Claim> read = read_claims(embedded::claims_toml, "data/claims.toml");
+    for (Claim& claim : read_claims(embedded::trained_claims_toml, "data/trained_claims.toml")) {
+      read.push_back(std::move(claim));
+    }
+    return read;
+  }();
   return all;
 }
 
 std::vector<std::string> claim_ids() {
   std::vector<std::string> ids;
   for (const Claim& claim : claims()) ids.push_back(claim.id);
+  return ids;
+}
+
+std::vector<std::string> claim_ids(bool trained) {
+  std::vector<std::string> ids;
+  for (const Claim& claim : claims()) {
+    if ((claim.kind == Kind::trained) == trained) ids.push_back(claim.id);
+  }
   return ids;
 }
 

@@ -1,7 +1,8 @@
 // A published claim about depth as data: what was said and where, the experiment that asks it, the
 // criterion that was fixed before the experiment ran, and what this project has found.
 //
-// The table is data/claims.toml, compiled in; docs/claims.md is made from it (claims_page.h).
+// The tables are data/claims.toml and data/trained_claims.toml, compiled in; docs/claims.md is made
+// from it (claims_page.h).
 #pragma once
 
 #include <array>
@@ -75,9 +76,11 @@ struct Claim {
   const Criterion& criterion(std::string_view id) const;
 };
 
-/// All claims in the order of the table.
+/// All claims in the order of the tables.
 const std::vector<Claim>& claims();
 std::vector<std::string> claim_ids();
+/// Those that train models, or those that do not.
+std::vector<std::string> claim_ids(bool trained);
 /// ConfigError with the nearest id for an unknown one.
 const Claim& find_claim(std::string_view id);
 

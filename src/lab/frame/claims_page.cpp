@@ -30,12 +30,14 @@ covered), or a **measurement** (random draws, with an interval). A failed criter
 not an error.
 
 `fathom lab show CLAIM` prints the statement, the criterion and the verdict; `fathom lab run CLAIM`
-runs the experiment again; `fathom lab run all --quick --out DIR` runs every experiment in a minute
-or two on two cores, and `fathom lab report DIR` makes a page of charts from it. Experiments take
-options for questions of your own (`fathom lab run CLAIM --help`). What is wrong or unclear in the
-papers is collected in [errata.md](errata.md).
+runs the experiment again; `fathom lab run all --quick --out DIR` runs every experiment that needs
+no training in a minute or two on two cores, `fathom lab run trained` those that train models, and
+`fathom lab report DIR` makes a page of charts from it. Experiments take options for questions of
+your own (`fathom lab run CLAIM --help`). What is wrong or unclear in the papers is collected in
+[errata.md](errata.md).
 
-This page is made from `data/claims.toml` by `fathom lab list --markdown`.
+This page is made from `data/claims.toml` and `data/trained_claims.toml` by
+`fathom lab list --markdown`.
 )";
 
 std::vector<std::string> topics() {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,7 +48,12 @@ struct Setup {
   bool own = false;  // some set-up option was given: one set-up instead of the claim's list
   engine::Device device;
   std::size_t threads = 1;
-  double time_limit = 600;  // seconds; plan() refuses what would take longer
+  double time_limit = 600;            // seconds; plan() refuses what would take longer
+  std::filesystem::path folder = {};  // where training runs live; must be there to compute them
+  /// The program whose worker processes train them; empty: this process does. On a GPU every run
+  /// needs a process of its own, because CUDA does not let one thread synchronise the device while
+  /// another captures its step.
+  std::filesystem::path program = {};
 
   std::size_t size(std::string_view name) const;
   double number(std::string_view name) const;

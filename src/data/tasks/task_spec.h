@@ -1,0 +1,75 @@
+// A task as the [data] table of a run spec says it: its name and its parameters. Which parameters a
+// task has and what they are when left out stands beside its generator; docs/tasks.md has them all.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/enum_names.h"
+#include "core/spec_keys.h"
+
+namespace fathom::data {
+
+enum class TaskKind : std::uint8_t {
+  none,  // the run reads a text
+  induction,
+  k_hop,
+  cycles,
+  counting,
+  stair,
+  dyck,
+  sort,
+  listops
+};
+constexpr auto enum_names(TaskKind) {
+  return std::array{"none",  "induction", "k-hop", "cycles", "counting",
+                    "stair", "dyck",      "sort",  "listops"};
+}
+
+struct TaskSpec {
+  TaskKind kind = TaskKind::none;
+  std::int64_t symbols = 0;
+  std::vector<std::uint64_t> hops;
+  std::int64_t vertices = 0;
+  std::int64_t blocks = 0;
+  std::int64_t depth = 0;
+  std::int64_t arguments = 0;
+  std::vector<std::int64_t> lengths, eval_lengths;
+  std::int64_t examples = 0;
+
+  bool operator==(const TaskSpec&) const = default;
+
+  /// 0 and empty mean the task's own default, so keys are written only when set.
+  template <class Self, class Visitor>
+  static void visit_keys(Self& spec, Visitor& key) {
+    key("task", spec.kind, "examples that are made, not read, instead of tokens",
+        {.only_when_set = true});
+    visit_parameters(spec, key);
+  }
+
+  template <class Self, class Visitor>
+  static void visit_parameters(Self& spec, Visitor& key) {
+    constexpr double kMost = 1 << 20;
+    key("symbols", spec.symbols, "induction, k-hop, sort: letters; dyck: kinds of brackets",
+        {.low = 0, .high = kMost, .only_when_set = true});
+    key("hops", spec.hops, "k-hop: the numbers of hops asked for", {.only_when_set = true});
+    key("vertices", spec.vertices, "cycles: of the graph, an even number",
+        {.low = 0, .high = kMost, .only_when_set = true});
+    key("blocks", spec.blocks, "counting, stair: k",
+        {.low = 0, .high = kMost, .only_when_set = true});
+    key("depth", spec.depth, "dyck, listops: of nesting, at most",
+        {.low = 0, .high = kMost, .only_when_set = true});
+    key("arguments", spec.arguments, "listops: of an operator, at most",
+        {.low = 0, .high = kMost, .only_when_set = true});
+    key("lengths", spec.lengths,
+        "least and most; induction: of a block; counting, stair, listops: of a string",
+        {.only_when_set = true});
+    key("eval_lengths", spec.eval_lengths, "counting, stair: of the held-out strings",
+        {.only_when_set = true});
+    key("examples", spec.examples, "different ones to train on; 0: no end of them",
+        {.low = 0, .high = 0x1p40, .only_when_set = true});
+  }
+};
+
+}  // namespace fathom::data

@@ -1,0 +1,15 @@
+// Claims about what training finds, each a list of runs and what their records say.
+#pragma once
+
+#include "lab/frame/experiment.h"
+
+namespace fathom::lab {
+
+Experiment induction_experiment();
+Experiment hop_training_experiment();
+Experiment cycle_training_experiment();
+Experiment counting_training_experiment();
+Experiment sublayer_order_experiment();
+Experiment admin_training_experiment();
+
+}  // namespace fathom::lab
