@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <thread>
 
 #include "core/toml_reader.h"
 #include "engine/gpu_path.h"
@@ -143,6 +144,32 @@ TEST_P(CudaMembers, LanesGiveTheSameBits) {
   const auto expected = gradients(*model, *one);
   // The first run of a program is eager; from the second on it is a graph.
   for (int run = 0; run < 4; ++run) EXPECT_EQ(expected, gradients(*model, *two)) << run;
+}
+
+/// Captures of one thread and waits of another for the whole device must not meet.
+TEST(CudaThreads, ExecutorsOfSeveralThreadsDoNotDisturbEachOther) {
+  if (const std::string why = engine::why_no_gpu(); !why.empty()) GTEST_SKIP() << why;
+  const engine::CudaOptions options;
+  const auto model = build(kMembers[0], Precision::f32, cuda_target(options));
+  std::vector<std::vector<float>> found(16);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (std::size_t i = t; i < found.size(); i += 4) {
+          const auto executor = engine::cuda_module().make_executor(model->plan, options);
+          // The first run of a program is eager, the second captures it.
+          for (int run = 0; run < 3; ++run) found[i] = gradients(*model, *executor);
+        }
+      });
+    }
+  }
+  engine::RefExecutor reference(model->plan);
+  const auto expected = gradients(*model, reference);
+  for (const std::vector<float>& actual : found) {
+    ASSERT_EQ(actual.size(), expected.size());
+    EXPECT_NEAR(actual[0], expected[0], 1e-4 * expected[0]);
+  }
 }
 
 class Members : public testing::TestWithParam<Member> {};

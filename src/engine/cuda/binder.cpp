@@ -1,5 +1,7 @@
 #include "engine/cuda/binder.h"
 
+#include "engine/cuda/device_wait.h"
+
 namespace fathom::engine::cuda {
 namespace {
 
@@ -90,7 +92,7 @@ EnumArray<Program, BoundProgram> bind_programs(const StepPlan& plan, const CudaO
   }
   memory.place_scratch();
   for (const auto& call : ready) call();
-  check(cudaDeviceSynchronize(), "preparing GEMMs");
+  wait_for_device("preparing GEMMs");
   memory.clear_results();
   return programs;
 }

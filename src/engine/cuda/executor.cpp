@@ -1,6 +1,7 @@
 #include "engine/cuda/executor.h"
 
 #include "engine/bf16.h"
+#include "engine/cuda/device_wait.h"
 #include "engine/cuda/draw.h"
 #include "engine/require.h"
 
@@ -30,7 +31,7 @@ CudaExecutor::CudaExecutor(const StepPlan& plan, const CudaOptions& options)
       gemms_(options.device, options.gemm_cache, streams_.main(),
              options.lanes > 1 ? streams_[Lane::side] : nullptr),
       mailbox_(streams_.main(), adamw_of(plan).beta1, adamw_of(plan).beta2) {
-  check(cudaDeviceSynchronize(), "clearing memory");
+  wait_for_device("clearing memory");
   auto bound = bind_programs(plan, options, gpu_, memory_, gemms_, mailbox_.scalars());
   for (const Program which : kEnumValues<Program>) {
     programs_[which] = StepGraph(std::move(bound[which]), streams_);

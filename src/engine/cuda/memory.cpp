@@ -1,5 +1,7 @@
 #include "engine/cuda/memory.h"
 
+#include "engine/cuda/device_wait.h"
+
 namespace fathom::engine::cuda {
 namespace {
 
@@ -70,7 +72,7 @@ void Memory::clear_results() {
     if (block.data() == nullptr) continue;
     check(cudaMemset(block.data(), 0, static_cast<std::size_t>(block.bytes())), "clearing memory");
   }
-  check(cudaDeviceSynchronize(), "clearing memory");
+  wait_for_device("clearing memory");
 }
 
 std::int64_t Memory::bytes() const {

@@ -1,5 +1,7 @@
 #include "engine/cuda/step_graph.h"
 
+#include "engine/cuda/device_wait.h"
+
 namespace fathom::engine::cuda {
 namespace {
 
@@ -58,6 +60,7 @@ void StepGraph::launch() const {
 void StepGraph::capture() {
   const cudaStream_t stream = streams_->main();
   cudaGraph_t graph = nullptr;
+  const std::lock_guard lock(capture_turn());
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a step");
   try {
     launch();
