@@ -14,9 +14,17 @@ class Error : public std::runtime_error {
 
  protected:
   Error(int exit_code, const std::string& message)
-      : std::runtime_error(message), exit_code_(exit_code) {}
+      : std::runtime_error(one_line(message)), exit_code_(exit_code) {}
 
  private:
+  /// Whatever foreign text was quoted in it.
+  static std::string one_line(std::string message) {
+    for (char& c : message) {
+      if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+    }
+    return message;
+  }
+
   int exit_code_;
 };
 

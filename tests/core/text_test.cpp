@@ -1,3 +1,4 @@
+#include "core/error.h"
 #include "core/text.h"
 
 #include <gtest/gtest.h>
@@ -47,6 +48,10 @@ TEST(Printable, LeavesATerminalNothingToObey) {
                       "31m\xC2\xA0\xC3\x9B"),
             "a??31m\xC2\xA0\xC3\x9B");  // C1, not Û
   EXPECT_EQ(printable("0123456789", 4), "0123...");
+}
+
+TEST(Error, IsOneLineWhateverItQuotes) {
+  EXPECT_STREQ(DataError("'a\nb\tc\x1b[31m' is no number").what(), "'a b c [31m' is no number");
 }
 
 }  // namespace
