@@ -1,7 +1,8 @@
-#include "core/error.h"
 #include "core/text.h"
 
 #include <gtest/gtest.h>
+
+#include "core/error.h"
 
 namespace fathom {
 namespace {
