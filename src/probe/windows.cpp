@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 #include <optional>
 
@@ -135,7 +136,7 @@ TokenId mask_token(const data::Tokenizer& tokenizer) {
 void mask_places(Window& window, std::size_t first, std::size_t count, std::size_t number,
                  TokenId mask) {
   const auto hidden =
-      std::max<std::size_t>(1, static_cast<std::size_t>(kMaskedShare * as_double(count) + 0.5));
+      std::max<std::size_t>(1, as_size(std::lround(kMaskedShare * as_double(count))));
   std::vector<std::size_t> places(count);
   std::iota(places.begin(), places.end(), first);
   const RandomStream stream(15, number);
