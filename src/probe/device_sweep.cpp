@@ -165,7 +165,7 @@ std::size_t device_chunk_end(const SweepControl& control, std::span<const Window
                              std::size_t begin, std::size_t depth, std::size_t variants) {
   const pretrained::Layout& layout = control.device->layout();
   const auto T = std::ssize(windows[begin].inputs);
-  std::size_t equal = begin;
+  std::size_t equal = begin + 1;
   while (equal < windows.size() && std::ssize(windows[equal].inputs) == T) ++equal;
   const std::int64_t state = T * layout.width * std::int64_t{sizeof(float)};
   const auto kept = static_cast<std::int64_t>((control.keep_middles ? 2 : 1) * depth + 1);

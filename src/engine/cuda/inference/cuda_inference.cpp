@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kGemmWorkspace = 64u << 20;
 constexpr int kSuggestions = 8;
+constexpr std::int64_t kSplitBytes = std::int64_t{2} * kMostParts;  // of a number in all parts
 
 /// f32, or bf16 parts one behind the other.
 class StoredMatrix final : public DeviceMatrix {
@@ -19,7 +20,7 @@ class StoredMatrix final : public DeviceMatrix {
       : DeviceMatrix(rows, cols),
         owner_(owner),
         parts_(parts),
-        data_(owner.allocate(rows * cols * (parts == 0 ? 4 : 2 * parts))) {}
+        data_(owner.allocate(rows * cols * (parts == 0 ? 4 : std::int64_t{2} * parts))) {}
   ~StoredMatrix() override { owner_.release(data_); }
 
   int parts() const { return parts_; }  // 0: f32
@@ -133,7 +134,7 @@ std::unique_ptr<DeviceMatrix> CudaInference::matrix(const float* host, std::int6
 }
 
 std::int64_t CudaInference::matrix_bytes() const {
-  return split_ ? 2 * kMostParts : 4;
+  return split_ ? kSplitBytes : 4;
 }
 
 Gemm& CudaInference::gemm(const GemmSpec& spec, const GemmOperands& operands) {
@@ -159,7 +160,7 @@ void CudaInference::multiply(const float* x, std::int64_t rows, const DeviceMatr
     const GemmOperands operands{x, stored.values(), y};
     gemm(spec, operands).run(operands, stream_);
   } else {
-    auto* halves = static_cast<__nv_bfloat16*>(scratch(2 * kMostParts * rows * in));
+    auto* halves = static_cast<__nv_bfloat16*>(scratch(kSplitBytes * rows * in));
     launch_split(x, rows * in, kMostParts, halves, stream_);
     spec.input = DType::bf16;
     GemmSpec adding = spec;
