@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <set>
+#include <unordered_set>
 
 #include "core/checksum.h"
 #include "core/error.h"
@@ -53,6 +53,50 @@ bool size_in_bytes(const TensorSpec& tensor, std::uint64_t& bytes) {
   return true;
 }
 
+/// Looks at a header before it is kept: the DOM keeps the last of two equal keys, only the parser's
+/// events show both. (A DOM parser with a callback does, too, in time quadratic in the tensors.)
+struct HeaderWatch : nlohmann::json_sax<nlohmann::json> {
+  static constexpr int kDeepest = 5;
+  std::string complaint;
+  std::vector<std::unordered_set<std::string>> names;  // of the open objects
+  int depth = 0;
+
+  bool enter() {
+    if (++depth > kDeepest) complaint = "the header is nested too deeply";
+    return complaint.empty();
+  }
+  bool leave() {
+    --depth;
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    names.emplace_back();
+    return enter();
+  }
+  bool end_object() override {
+    names.pop_back();
+    return leave();
+  }
+  bool start_array(std::size_t) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool key(string_t& name) override {
+    if (!names.back().insert(name).second) {
+      complaint = fmt::format("'{}' is named twice", printable(name));
+    }
+    return complaint.empty();
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
+    return false;
+  }
+};
+
 /// Turns header JSON into tensors and says where a header is wrong.
 class HeaderReader {
  public:
@@ -60,20 +104,12 @@ class HeaderReader {
       : origin_(std::move(origin)), data_(data) {}
 
   nlohmann::json parse(std::string_view text) const {
-    // The DOM keeps the last of two equal keys; only the parser's events show both.
-    std::vector<std::set<std::string>> keys;
-    const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-      using Event = nlohmann::json::parse_event_t;
-      if (depth > 4) fail("the header is nested too deeply");
-      if (event == Event::object_start) keys.emplace_back();
-      if (event == Event::object_end) keys.pop_back();
-      if (event == Event::key && !keys.back().insert(value.get<std::string>()).second) {
-        fail(fmt::format("'{}' is named twice", printable(value.get<std::string>())));
-      }
-      return true;
-    };
+    HeaderWatch watch;
+    if (!nlohmann::json::sax_parse(text, &watch)) {
+      fail(watch.complaint.empty() ? "the header is not valid JSON" : watch.complaint);
+    }
     try {
-      return nlohmann::json::parse(text, watch);
+      return nlohmann::json::parse(text);
     } catch (const nlohmann::json::exception&) {
       fail("the header is not valid JSON");
     }
@@ -256,22 +292,32 @@ SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::vector<Ten
   }
   header["__metadata__"][kTensorChecksums] = open;
   header["__metadata__"][kChecksum] = kOpenChecksum;
+  // An ordered object is a list that its own lookups walk: thousands of layers took minutes.
+  auto& entries = static_cast<nlohmann::ordered_json::object_t::Container&>(
+      header.get_ref<nlohmann::ordered_json::object_t&>());
+  std::unordered_set<std::string_view> names{"__metadata__"};
   std::uint64_t end = 0;
   for (const TensorSpec& tensor : tensors_) {
     const std::uint64_t begin = end;
     std::uint64_t bytes = 0;
-    if (header.contains(tensor.name) || !size_in_bytes(tensor, bytes) ||
+    if (!names.insert(tensor.name).second || !size_in_bytes(tensor, bytes) ||
         __builtin_add_overflow(end, bytes, &end)) {
       throw InternalError(fmt::format("tensor '{}' is named twice or too large", tensor.name));
     }
-    header[tensor.name] = {
-        {"dtype", to_string(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
+    entries.emplace_back(tensor.name, nlohmann::ordered_json{{"dtype", to_string(tensor.type)},
+                                                             {"shape", tensor.shape},
+                                                             {"data_offsets", {begin, end}}});
   }
   header_ = header.dump();
   header_.append((kAlignment - (sizeof(std::uint64_t) + header_.size()) % kAlignment) % kAlignment,
                  ' ');
   const std::uint64_t header_bytes = header_.size();
-  if (header_bytes > kHeaderLimitBytes) throw InternalError("too many tensors for one file");
+  if (header_bytes > kHeaderLimitBytes) {
+    throw DataError(
+        fmt::format("{} tensors are more than one safetensors file can name; "
+                    "the model has too many layers",
+                    tensors_.size()));
+  }
   file_.write(&header_bytes, sizeof header_bytes);
   file_.write(header_);
   if (!tensors_.empty()) size_in_bytes(tensors_[0], left_);

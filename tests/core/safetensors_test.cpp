@@ -159,6 +159,18 @@ std::vector<Malformed> malformed_files() {
   };
 }
 
+TEST(Safetensors, TooManyTensorsAreRefusedAndManyAreQuick) {
+  const ScratchFolder folder;
+  std::vector<TensorSpec> tensors;
+  for (int i = 0; i < 20'000; ++i)
+    tensors.push_back({"t" + std::to_string(i), TensorType::f32, {0}});
+  // Looking every name up in a list took minutes.
+  SafetensorsWriter(folder / "many", tensors, {}).commit();
+  EXPECT_EQ(SafetensorsFile(folder / "many").tensors().size(), 20'000u);
+  for (TensorSpec& tensor : tensors) tensor.name += std::string(900, 'x');
+  EXPECT_THROW(SafetensorsWriter(folder / "more", tensors, {}), DataError);
+}
+
 TEST(Safetensors, MalformedFilesAreOneDataErrorEach) {
   const ScratchFolder folder;
   for (const Malformed& entry : malformed_files()) {
