@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Layers = std::vector<std::int64_t>;
-using Json = nlohmann::json;
+using Config = nlohmann::json;
 
 std::int64_t parse_layer(std::string_view text, std::int64_t depth) {
   std::int64_t layer = -1;
@@ -61,10 +61,10 @@ std::string new_name(const std::string& name, std::string_view pattern, const La
          name.substr(found.end);
 }
 
-void cut_list(Json& config, const char* key, const Layers& dropped) {
+void cut_list(Config& config, const char* key, const Layers& dropped) {
   const auto found = config.find(key);
   if (found == config.end() || !found->is_array()) return;
-  Json kept = Json::array();
+  Config kept = Config::array();
   for (std::size_t l = 0; l < found->size(); ++l) {
     if (!std::binary_search(dropped.begin(), dropped.end(), static_cast<std::int64_t>(l))) {
       kept.push_back((*found)[l]);
@@ -74,7 +74,7 @@ void cut_list(Json& config, const char* key, const Layers& dropped) {
 }
 
 /// What each layer is must no longer follow from its number.
-void fix_config(Json& config, const pretrained::Family& family, const pretrained::Layout& layout,
+void fix_config(Config& config, const pretrained::Family& family, const pretrained::Layout& layout,
                 const Layers& dropped) {
   if (config.value("scale_attn_by_inverse_layer_idx", false)) {
     throw ConfigError("--write: attention scaled by the layer's number cannot be renumbered");
@@ -83,16 +83,16 @@ void fix_config(Json& config, const pretrained::Family& family, const pretrained
                         family.windows == pretrained::WindowRule::pattern ||
                         family.windows == pretrained::WindowRule::from_layer;
   if (numbered && !config.contains("layer_types")) {
-    Json types = Json::array();
+    Config types = Config::array();
     for (const pretrained::LayerLayout& layer : layout.layers) {
       types.push_back(layer.window > 0 ? "sliding_attention" : "full_attention");
     }
     config["layer_types"] = std::move(types);
   }
   if (family.type == "smollm3" && !config.contains("no_rope_layers")) {
-    Json list = Json::array();
+    Config list = Config::array();
     for (const pretrained::LayerLayout& layer : layout.layers) list.push_back(layer.rotary >= 0);
-    for (Json& each : list) each = each.get<bool>() ? 1 : 0;
+    for (Config& each : list) each = each.get<bool>() ? 1 : 0;
     config["no_rope_layers"] = std::move(list);
   }
   cut_list(config, "layer_types", dropped);
@@ -206,7 +206,7 @@ DropCost measure_drop(Sweep& sweep, std::span<const Window> windows, const Layer
 
 void write_pruned(const fs::path& model, const Layers& dropped, const fs::path& folder) {
   const pretrained::Checkpoint checkpoint = pretrained::open_checkpoint(model);
-  Json config = *checkpoint.config;
+  Config config = *checkpoint.config;
   if (config.contains("text_config")) {
     throw ConfigError(fmt::format("{}: a model that also sees cannot be written", model.string()));
   }
