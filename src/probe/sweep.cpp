@@ -193,6 +193,9 @@ void Sweep::run_chunk(std::span<const Window> windows, std::size_t first, const 
   for (std::size_t w = 0; w < windows.size(); ++w) {
     run.forwards.push_back(&forward(std::ssize(windows[w].inputs)));
     run.losses[w].variants.resize(variants.size());
+    // Variants read states while the base adds its next one, so the lists must not move.
+    run.streams[w].states.reserve(base.size() + 1);
+    run.streams[w].middles.reserve(base.size());
     for (std::size_t v = 0; v < variants.size(); ++v)
       run.travellers.push_back({v, w, 0, false, false, {}});
   }

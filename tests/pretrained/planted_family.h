@@ -12,8 +12,8 @@ inline nlohmann::json planted_config(const std::string& type, const PlantedSize&
   nlohmann::json config{{"model_type", type},
                         {"vocab_size", s.vocab},
                         {"num_key_value_heads", s.key_heads},
-                        {"head_dim", s.width / s.heads},
-                        {"word_embed_proj_dim", s.width}};
+                        {"head_dim", s.width / s.heads}};
+  if (type == "opt") config["word_embed_proj_dim"] = s.width;
   config[std::string(family.width_key)] = s.width;
   config[std::string(family.layers_key)] = s.layers;
   config[std::string(family.heads_key)] = s.heads;
