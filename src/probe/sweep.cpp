@@ -26,7 +26,7 @@ namespace {
 void check_targets(const Window& window, std::int64_t vocab) {
   for (const TokenId id : window.targets) {
     if (id < vocab) continue;
-    throw DataError(fmt::format("target {} is outside the model's vocabulary of {}", id, vocab));
+    throw DataError(fmt::format("token {} is outside the model's vocabulary of {}", id, vocab));
   }
 }
 
