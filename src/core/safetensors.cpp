@@ -281,9 +281,10 @@ void TensorView::verify() const {
                               origin, printable(name)));
 }
 
-SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::vector<TensorSpec> tensors,
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
+                                     std::vector<TensorSpec> tensors,
                                      const TensorMetadata& metadata)
-    : file_(std::move(path)), tensors_(std::move(tensors)) {
+    : file_(path), tensors_(std::move(tensors)) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   header["__metadata__"] = metadata;
   std::string open;

@@ -94,7 +94,7 @@ class SafetensorsModel {
 class SafetensorsWriter {
  public:
   /// InternalError on a name given twice or a shape whose size overflows.
-  SafetensorsWriter(std::filesystem::path path, std::vector<TensorSpec> tensors,
+  SafetensorsWriter(const std::filesystem::path& path, std::vector<TensorSpec> tensors,
                     const TensorMetadata& metadata = {});
 
   /// The next bytes of tensor `name`, which must be the one whose turn it is.
