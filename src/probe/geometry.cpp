@@ -113,20 +113,6 @@ void add_token(const Token& token, WindowGeometry& g) {
   }
 }
 
-constexpr std::array kTokenSums{&LayerSums::influence,
-                                &LayerSums::angle,
-                                &LayerSums::turn,
-                                &LayerSums::norm,
-                                &LayerSums::attention_norm,
-                                &LayerSums::ffn_norm,
-                                &LayerSums::attention_share,
-                                &LayerSums::ffn_share,
-                                &LayerSums::share,
-                                &LayerSums::attention_cosine,
-                                &LayerSums::ffn_cosine,
-                                &LayerSums::cosine,
-                                &LayerSums::progress};
-
 WindowGeometry empty_geometry(std::size_t depth) {
   WindowGeometry g;
   g.layers.resize(depth);

@@ -5,6 +5,7 @@
 // taken; the first place of a window is kept apart, since many models park large numbers there.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "probe/paired.h"
@@ -27,6 +28,21 @@ struct LayerSums {
   double cosine = 0;            // cos(a_l + m_l, h_l)
   double progress = 0;          // <h_l - h_0, h_L - h_0> / |h_L - h_0|^2, of h_{l+1}
 };
+
+/// Those that every place of a window adds to; the first place has an influence of its own.
+inline constexpr std::array kTokenSums{&LayerSums::influence,
+                                       &LayerSums::angle,
+                                       &LayerSums::turn,
+                                       &LayerSums::norm,
+                                       &LayerSums::attention_norm,
+                                       &LayerSums::ffn_norm,
+                                       &LayerSums::attention_share,
+                                       &LayerSums::ffn_share,
+                                       &LayerSums::share,
+                                       &LayerSums::attention_cosine,
+                                       &LayerSums::ffn_cosine,
+                                       &LayerSums::cosine,
+                                       &LayerSums::progress};
 
 struct WindowGeometry {
   double tokens = 0;  // without the first place

@@ -10,21 +10,6 @@
 namespace fathom::probe {
 namespace {
 
-constexpr std::array kSumFields{&LayerSums::influence,
-                                &LayerSums::first_influence,
-                                &LayerSums::angle,
-                                &LayerSums::turn,
-                                &LayerSums::norm,
-                                &LayerSums::attention_norm,
-                                &LayerSums::ffn_norm,
-                                &LayerSums::attention_share,
-                                &LayerSums::ffn_share,
-                                &LayerSums::share,
-                                &LayerSums::attention_cosine,
-                                &LayerSums::ffn_cosine,
-                                &LayerSums::cosine,
-                                &LayerSums::progress};
-
 Variant with_edit(std::int64_t layer, std::int64_t depth, bool attention, bool ffn) {
   Variant variant{as_size(layer), {}};
   for (std::int64_t l = layer; l < depth; ++l) variant.steps.push_back({l, {}, nullptr});
@@ -78,7 +63,8 @@ void Removals::add(const Window& window, const WindowStreams& streams, const Win
   geometry_tokens_ += g.tokens;
   first_tokens_ += 1;
   for (std::size_t l = 0; l < geometry_.size(); ++l) {
-    for (const auto field : kSumFields) geometry_[l].*field += g.layers[l].*field;
+    for (const auto field : kTokenSums) geometry_[l].*field += g.layers[l].*field;
+    geometry_[l].first_influence += g.layers[l].first_influence;
     influence_[l].add(g.layers[l].influence, g.tokens);
     for (std::size_t n = 0; n < distance_[l].size(); ++n) distance_[l][n] += g.distance[l][n];
   }
@@ -98,7 +84,7 @@ bool Removals::settled() const {
 void Removals::fill_layer(std::int64_t layer, double tokens, LayerResult& out) const {
   const std::size_t l = as_size(layer);
   out.layer = layer;
-  for (const auto field : kSumFields) out.geometry.*field = geometry_[l].*field / tokens;
+  for (const auto field : kTokenSums) out.geometry.*field = geometry_[l].*field / tokens;
   out.geometry.first_influence = geometry_[l].first_influence / first_tokens_;
   out.removal = estimate(sums_[3 * l]);
   out.attention = estimate(sums_[3 * l + 1]);
