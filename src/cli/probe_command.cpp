@@ -1,6 +1,7 @@
 // fathom probe: what a trained model does with its depth.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "cli/command_line.h"
@@ -127,10 +128,11 @@ void run_drop(Session& session, pretrained::Weights& weights, const probe::Probe
     print_json(session, document);
     return;
   }
+  const double half = (cost.cost.high - cost.cost.low) / 2;
   session.out << session.terminal.plain(fmt::format(
-      "without {}: {:.4f} nats per token, {:.4f} with all; cost {:.4f} ± {:.4f} on this text\n",
+      "without {}: {:.4f} nats per token, {:.4f} with all; cost {:.4f}{} on this text\n",
       probe::layers_text(dropped), cost.after.mean, cost.before.mean, cost.cost.mean,
-      (cost.cost.high - cost.cost.low) / 2));
+      std::isnan(half) ? " (one window: no interval)" : fmt::format(" ± {:.4f}", half)));
   if (reloaded) {
     session.out << fmt::format("wrote {}; read back it has {:.4f} nats per token\n", o.write,
                                *reloaded);

@@ -12,6 +12,7 @@
 #include "core/units.h"
 #include "data/token_set.h"
 #include "pretrained/checkpoint.h"
+#include "probe/drop.h"
 #include "probe/inference.h"
 #include "train/weights.h"
 
@@ -122,9 +123,19 @@ struct ExportOptions {
   std::string model, format, output;
 };
 
+/// Other people's checkpoints keep their own layout; Fathom's models are written in the one asked
+/// for.
 void run_export(Session& session, const ExportOptions& o) {
-  export_weights(load_weights(o.model), parse_enum<model::HfFormat>(o.format, "--format"),
-                 o.output);
+  if (o.format.empty()) {
+    if (!pretrained::is_checkpoint(o.model)) {
+      throw ConfigError(fmt::format("{}: say with --format in which layout: {}", o.model,
+                                    fmt::join(list_names<model::HfFormat>(), " or ")));
+    }
+    probe::write_pruned(o.model, {}, o.output);
+  } else {
+    export_weights(load_weights(o.model), parse_enum<model::HfFormat>(o.format, "--format"),
+                   o.output);
+  }
   session.err << fmt::format("wrote {}\n", o.output);
 }
 
@@ -220,13 +231,15 @@ void add_export_command(CommandTree& tree) {
   Command& command = tree.add(
       tree.root(), "export",
       {"Write a model for Hugging Face transformers",
-       "Writes config.json and model.safetensors (f32). Multipliers that the layout has no key for "
-       "are folded into the weights, so the logits are the same.",
+       "Writes config.json and model.safetensors. Multipliers that the layout has no key for are "
+       "folded into the weights, so the logits are the same. Without --format a .gguf or llama2.c "
+       ".bin file, or a folder of any family, is written in its own layout, with its tokenizer.",
        {{"export runs/small --format hf-gpt2 -o hf/",
-         "AutoModelForCausalLM.from_pretrained(\"hf\")"}}},
+         "AutoModelForCausalLM.from_pretrained(\"hf\")"},
+        {"export tinyllama.gguf -o hf/", "a quantised file as a folder of f32 tensors"}}},
       [options](Session& session) { run_export(session, *options); });
   command.add_option("MODEL", o.model, kModelHelp)->required();
-  tree.restrict(command.add_option("--format", o.format, "Layout")->required()->type_name("FORMAT"),
+  tree.restrict(command.add_option("--format", o.format, "Layout of a run")->type_name("FORMAT"),
                 list_names<model::HfFormat>());
   command.add_option("-o,--output", o.output, "Folder to write")->required()->type_name("FOLDER");
 }

@@ -76,8 +76,8 @@ void cut_list(Config& config, const char* key, const Layers& dropped) {
 /// What each layer is must no longer follow from its number.
 void fix_config(Config& config, const pretrained::Family& family, const pretrained::Layout& layout,
                 const Layers& dropped) {
-  if (config.value("scale_attn_by_inverse_layer_idx", false)) {
-    throw ConfigError("--write: attention scaled by the layer's number cannot be renumbered");
+  if (!dropped.empty() && config.value("scale_attn_by_inverse_layer_idx", false)) {
+    throw ConfigError("attention scaled by the layer's number cannot be renumbered");
   }
   const bool numbered = family.windows == pretrained::WindowRule::even ||
                         family.windows == pretrained::WindowRule::pattern ||
@@ -214,7 +214,7 @@ void write_pruned(const fs::path& model, const Layers& dropped, const fs::path& 
       pretrained::find_family(config.value("model_type", ""), checkpoint.origin);
   const pretrained::Layout layout = pretrained::read_layout(family, config, checkpoint.origin);
   if (fs::exists(folder) && fs::equivalent(folder, model)) {
-    throw ConfigError("--write: the folder is the model itself; give another");
+    throw ConfigError(fmt::format("{}: is the model itself; give another folder", folder.string()));
   }
   fix_config(config, family, layout, dropped);
   fs::create_directories(folder);
@@ -224,7 +224,8 @@ void write_pruned(const fs::path& model, const Layers& dropped, const fs::path& 
     copy_companions(model, folder);
   } else {
     if (checkpoint.gains_are_whole) {
-      throw ConfigError("--write: GGUF files of this family cannot be written as a folder yet");
+      throw ConfigError(fmt::format(
+          "{}: GGUF files of this family cannot be written as a folder yet", model.string()));
     }
     write_f32(*checkpoint.tensors, list, folder / kModelTensors);
     if (checkpoint.tokenizer) write_pieces(*checkpoint.tokenizer, folder);

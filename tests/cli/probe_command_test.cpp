@@ -46,6 +46,27 @@ class ProbeCommand : public testing::Test {
   ScratchFolder folder_;
 };
 
+TEST_F(ProbeCommand, ExportWithoutAFormatKeepsTheLayout) {
+  const std::string copy = (folder_ / "copy").string();
+  const CommandResult written = run_command({"export", model(), "-o", copy});
+  ASSERT_EQ(written.code, 0) << written.err;
+  const auto loss = [&](const std::string& from) {
+    const CommandResult result =
+        run_command({"probe", from, "--ids", ids(), "--drop", "1", "--json"});
+    return nlohmann::json::parse(result.out)["loss"].get<double>();
+  };
+  EXPECT_EQ(loss(copy), loss(model()));
+  const CommandResult same = run_command({"export", model(), "-o", model()});
+  EXPECT_EQ(same.code, 2);
+  EXPECT_NE(same.err.find("is the model itself; give another folder"), std::string::npos);
+  folder_.write("run/spec.toml", "");
+  const CommandResult run = run_command({"export", (folder_ / "run").string(), "-o", copy});
+  EXPECT_EQ(run.code, 2);
+  EXPECT_NE(run.err.find("say with --format in which layout: hf-gpt2 or hf-llama"),
+            std::string::npos)
+      << run.err;
+}
+
 TEST_F(ProbeCommand, JsonHasThePromisedFields) {
   const std::string page = (folder_ / "page.html").string();
   const CommandResult result = probe({"--ids", ids(), "--json", "--report", page});

@@ -162,7 +162,7 @@ std::size_t singular_rank(const AttentionTarget& target) {
     }
     logs.row(i).array() -= logs.row(i).mean();
   }
-  const Eigen::VectorXd values = Eigen::BDCSVD<Eigen::MatrixXd>(logs).singularValues();
+  const Eigen::VectorXd values = Eigen::JacobiSVD<Eigen::MatrixXd>(logs).singularValues();
   std::size_t rank = 0;
   while (rank < target.tokens && values(static_cast<Eigen::Index>(rank)) > 1e-9 * values(0)) ++rank;
   return rank;
