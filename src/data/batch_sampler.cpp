@@ -14,6 +14,7 @@ namespace {
 
 // Streams of the sampler's seed; other users of the seed must choose other streams.
 constexpr std::uint64_t kOffsetStream = 0x6f6666736574;        // "offset"
+constexpr std::uint64_t kChoiceStream = 0x63686f696365;        // "choice", of seed 0
 constexpr std::uint64_t kOrderStream = 0x6f72646572ull << 16;  // "order", plus the epoch
 
 constexpr int kRounds = 6;
@@ -58,16 +59,23 @@ BatchSampler::BatchSampler(std::uint64_t tokens, Sampling sampling, const std::s
                     "a shorter context",
                     name, tokens, T, T + 1));
   }
-  windows_ = std::max<std::uint64_t>(1, (tokens - T) / T);
-  offsets_ = std::min(T, tokens - windows_ * T);
+  all_windows_ = std::max<std::uint64_t>(1, (tokens - T) / T);
+  if (sampling.windows > all_windows_) {
+    throw ConfigError(fmt::format("{}: has {} windows of {} tokens, not {}; train on less of it",
+                                  name, all_windows_, T, sampling.windows));
+  }
+  const bool all = sampling.windows == 0;
+  windows_ = all ? all_windows_ : sampling.windows;
+  offsets_ = all ? std::min(T, tokens - windows_ * T) : 1;
 }
 
 std::uint64_t BatchSampler::position(std::uint64_t step, std::uint64_t row) const {
   const std::uint64_t sample = step * sampling_.batch + row;
   const std::uint64_t epoch = sample / windows_;
   const std::uint64_t offset = RandomStream(sampling_.seed, kOffsetStream).below(epoch, offsets_);
-  return offset + sampling_.context *
-                      permute(sample % windows_, windows_, sampling_.seed, kOrderStream + epoch);
+  std::uint64_t window = permute(sample % windows_, windows_, sampling_.seed, kOrderStream + epoch);
+  if (sampling_.windows > 0) window = permute(window, all_windows_, 0, kChoiceStream);
+  return offset + sampling_.context * window;
 }
 
 double BatchSampler::epochs_before(std::uint64_t step) const {

@@ -8,6 +8,12 @@
 //
 // so an epoch is without replacement, windows of one epoch never overlap, and window borders move
 // between epochs. A window takes context + 1 tokens: targets are the inputs shifted by one.
+//
+// Less data: with `windows` set, all epochs read the same windows, that many out of the W that
+// begin at multiples of context, chosen at random from the whole file and the same for every seed:
+//
+//   position(g) = context * Q(P_e(g mod windows)),  Q a fixed permutation of [0, W)
+//
 // No state and no memory: any worker may ask for any step, and a resumed run needs only its step.
 #pragma once
 
@@ -22,12 +28,13 @@ struct Sampling {
   std::uint64_t context = 0;
   std::uint64_t batch = 0;
   std::uint64_t seed = 0;
+  std::uint64_t windows = 0;  // 0: the whole file
 };
 
 class BatchSampler {
  public:
-  /// ConfigError when context or batch is zero, DataError when fewer than context + 1 tokens exist;
-  /// `name` is the token file in that message.
+  /// ConfigError when context or batch is zero or the file has fewer windows than asked for,
+  /// DataError when fewer than context + 1 tokens exist; `name` is the token file in messages.
   BatchSampler(std::uint64_t tokens, Sampling sampling, const std::string& name = "token file");
 
   /// First token of the window that `row` of `step` reads; position + context < tokens.
@@ -44,6 +51,7 @@ class BatchSampler {
  private:
   Sampling sampling_;
   std::uint64_t windows_;
+  std::uint64_t all_windows_;
   std::uint64_t offsets_;  // how many offsets an epoch may start from
 };
 

@@ -41,6 +41,11 @@ const std::vector<Experiment>& experiments() {
       counting_training_experiment(),
       sublayer_order_experiment(),
       admin_training_experiment(),
+      two_regimes_experiment(),
+      data_depth_experiment(),
+      wide_deep_experiment(),
+      head_size_experiment(),
+      head_roles_experiment(),
   };
   return all;
 }

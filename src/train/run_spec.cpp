@@ -21,6 +21,8 @@ void read_data_table(TomlReader& data, RunSpec& spec) {
     if (spec.task != data::TaskSpec{}) data.fail("task", "is missing for its parameters");
   } else if (!spec.tokens.empty()) {
     data.fail("tokens", "and task exclude each other");
+  } else if (spec.train_tokens != 0) {
+    data.fail("train_tokens", "is for a text; a task has 'examples'");
   }
   data.finish();
 }

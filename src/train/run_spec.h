@@ -27,6 +27,7 @@ struct RunSpec {
   std::string tokens;
   std::int64_t eval_tokens = 100'000;
   data::TaskSpec task;
+  std::int64_t train_tokens = 0;
 
   std::int64_t batch = 16;
   std::int64_t accumulation = 1;
@@ -60,6 +61,9 @@ struct RunSpec {
     key("tokens", spec.tokens, "folder of a prepared corpus", {.only_when_set = true});
     key("eval_tokens", spec.eval_tokens, "held-out tokens that every evaluation reads", {1, kMost});
     data::TaskSpec::visit_keys(spec.task, key);
+    key("train_tokens", spec.train_tokens,
+        "of the text to train on, in windows from all over it; 0: all",
+        {.low = 0, .high = kMost, .only_when_set = true});
   }
 
   template <class Self, class Visitor>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 #include "core/counts.h"
@@ -90,6 +91,29 @@ StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& o
     executor.run_timed(program, scalars, [&](std::size_t op, double op_seconds) {
       timing.seconds_by_op[op_name(model->plan.program(program)[op])] += op_seconds;
     });
+  }
+  return timing;
+}
+
+ForwardTiming time_forward(const model::ModelSpec& spec, model::BuildOptions options,
+                           const Device& device, double seconds) {
+  options.purpose = model::Purpose::logits;
+  const auto model = model::build_transformer(spec, placed(options, device));
+  const auto executor = make_executor(model->plan, device);
+  model::initialise(*model, *executor, 1);
+  const RandomStream random(1, 0);
+  std::vector<std::int32_t> ids(as_size(model->rows()));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    ids[i] = static_cast<std::int32_t>(random.below(i, as_size(spec.vocab)));
+  }
+  executor->write_tokens(model->tokens, ids);
+  ForwardTiming timing{INFINITY, executor->bytes()};
+  const auto begin = Clock::now();
+  for (int pass = 0; pass < 3 || (seconds_since(begin) < seconds && pass < 1000); ++pass) {
+    const auto before = Clock::now();
+    executor->run(Program::evaluate, {});
+    executor->wait();
+    timing.best_seconds = std::min(timing.best_seconds, seconds_since(before));
   }
   return timing;
 }

@@ -1,4 +1,5 @@
-// Times training steps of a model on random tokens, as a whole and by kind of op.
+// Times training steps of a model on random tokens, as a whole and by kind of op, and its forward
+// pass.
 #pragma once
 
 #include <map>
@@ -24,6 +25,15 @@ struct StepTiming {
 
 StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& options,
                       const engine::Device& device, double seconds);
+
+struct ForwardTiming {
+  double best_seconds = 0;  // from tokens to logits
+  std::int64_t memory_bytes = 0;
+};
+
+/// At least 3 passes, then as many as fit in `seconds`.
+ForwardTiming time_forward(const model::ModelSpec& spec, model::BuildOptions options,
+                           const engine::Device& device, double seconds);
 
 /// Several models on one device, first one after the other, then side by side.
 struct PackTiming {

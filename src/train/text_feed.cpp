@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include "core/counts.h"
+#include "core/error.h"
 #include "data/batch_sampler.h"
 #include "train/feed.h"
 
@@ -6,7 +9,12 @@ namespace fathom::train {
 namespace {
 
 data::Sampling sampling_of(const RunSpec& spec) {
-  return {as_size(spec.model.context), as_size(spec.batch), spec.seed};
+  const std::int64_t context = spec.model.context;
+  if (spec.train_tokens > 0 && spec.train_tokens < context) {
+    throw ConfigError(fmt::format("data.train_tokens = {} is less than one window of {} tokens",
+                                  spec.train_tokens, context));
+  }
+  return {as_size(context), as_size(spec.batch), spec.seed, as_size(spec.train_tokens / context)};
 }
 
 class TextFeed : public Feed {

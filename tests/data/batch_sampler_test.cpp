@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numbers>
 #include <numeric>
 #include <set>
@@ -76,6 +77,35 @@ TEST(BatchSampler, IsAPureFunctionWithFixedValues) {
   // Frozen: a change here would change every training run that names this seed.
   EXPECT_EQ(forward[0], 77166u);
   EXPECT_EQ(forward[63], 622958u);
+}
+
+TEST(BatchSampler, AnAmountOfDataIsTheSameWindowsInEveryEpochAndForEverySeed) {
+  constexpr std::uint64_t T = 8, tokens = 100003, windows = 50;
+  const auto windows_of = [&](const BatchSampler& sampler, std::uint64_t epoch) {
+    std::vector<std::uint64_t> starts;
+    for (std::uint64_t g = epoch * windows; g < (epoch + 1) * windows; ++g) {
+      starts.push_back(sampler.position(g / 5, g % 5));
+      EXPECT_EQ(starts.back() % T, 0u);
+      EXPECT_LT(starts.back() + T, tokens);
+    }
+    return starts;
+  };
+  const BatchSampler one(tokens, {T, 5, 1, windows});
+  const BatchSampler two(tokens, {T, 5, 2, windows});
+  std::vector<std::uint64_t> first = windows_of(one, 0);
+  std::vector<std::uint64_t> other = windows_of(two, 3);
+  EXPECT_NE(first, other);  // another order
+  std::sort(first.begin(), first.end());
+  std::sort(other.begin(), other.end());
+  EXPECT_EQ(first, other);
+  EXPECT_EQ(std::set(first.begin(), first.end()).size(), windows);
+  EXPECT_GT(first.back() - first.front(), tokens / 2);  // from all over the file
+  const BatchSampler more(tokens, {T, 5, 1, 2 * windows});
+  for (std::uint64_t g = 0; g < 2 * windows; ++g) {  // more data holds the less
+    std::erase(first, more.position(g / 5, g % 5));
+  }
+  EXPECT_TRUE(first.empty());
+  EXPECT_THROW(BatchSampler(tokens, {T, 5, 1, tokens}), ConfigError);
 }
 
 TEST(BatchSampler, TinyFilesAndWrongRequests) {

@@ -94,7 +94,7 @@ function reading_tests(test, { browser, labs }) {
       .result.criteria.find((criterion) => criterion.id === 'exponent');
     const shown = page.locator('#claim-rank-collapse [data-criterion="exponent"] .measured');
     assert.equal(Number(await shown.innerText()), Number(exponent.measured.toPrecision(5)));
-    assert.match(await page.locator('header .cautions').innerText(), /27 claims were not run here/);
+    assert.match(await page.locator('header .cautions').innerText(), /32 claims were not run here/);
     assert.match(await page.locator('header .cautions').innerText(), /--quick/);
     assert.match(await page.locator('#claim-hard-attention').innerText(), /regex \(ab\)\*/);
     assert.match(await page.locator('#claim-admin').innerText(), /Not run here/);

@@ -15,6 +15,11 @@ std::unique_ptr<const Task> make_stair(TaskSpec spec, std::int64_t context);
 std::unique_ptr<const Task> make_dyck(TaskSpec spec, std::int64_t context);
 std::unique_ptr<const Task> make_sort(TaskSpec spec, std::int64_t context);
 std::unique_ptr<const Task> make_listops(TaskSpec spec, std::int64_t context);
+std::unique_ptr<const Task> make_cases(TaskSpec spec, std::int64_t context);
+std::unique_ptr<const Task> make_local_global(TaskSpec spec, std::int64_t context);
+std::unique_ptr<const Task> make_inverse(TaskSpec spec, std::int64_t context);
+std::unique_ptr<const Task> make_era(TaskSpec spec, std::int64_t context);
+std::unique_ptr<const Task> make_same_speaker(TaskSpec spec, std::int64_t context);
 
 /// ConfigError "data: MESSAGE" unless the rule holds.
 void require_task(bool rule, const std::string& message);

@@ -34,6 +34,11 @@ const TaskEntry& entry_of(TaskKind kind) {
       {make_dyck, {"symbols", "depth"}},
       {make_sort, {"symbols"}},
       {make_listops, {"depth", "arguments", "lengths"}},
+      {make_cases, {"symbols"}},
+      {make_local_global, {"symbols"}},
+      {make_inverse, {}},
+      {make_era, {"text"}},
+      {make_same_speaker, {"text"}},
   };
   return entries.at(static_cast<std::size_t>(kind));
 }
@@ -49,8 +54,10 @@ struct ParameterCheck {
         std::find(known.begin(), known.end(), key) != known.end()) {
       return;
     }
-    require_task(false, fmt::format("task {} has no parameter {}; it has: {}, examples",
-                                    name_of(kind), key, join(known, ", ")));
+    std::vector<std::string> all = known;
+    all.emplace_back("examples");
+    require_task(false, fmt::format("task {} has no parameter {}; it has: {}", name_of(kind), key,
+                                    join(all, ", ")));
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/enum_names.h"
@@ -20,11 +21,17 @@ enum class TaskKind : std::uint8_t {
   stair,
   dyck,
   sort,
-  listops
+  listops,
+  cases,
+  local_global,
+  inverse,
+  era,
+  same_speaker
 };
 constexpr auto enum_names(TaskKind) {
-  return std::array{"none",  "induction", "k-hop", "cycles", "counting",
-                    "stair", "dyck",      "sort",  "listops"};
+  return std::array{"none",         "induction", "k-hop", "cycles",      "counting",
+                    "stair",        "dyck",      "sort",  "listops",     "cases",
+                    "local-global", "inverse",   "era",   "same-speaker"};
 }
 
 struct TaskSpec {
@@ -37,6 +44,7 @@ struct TaskSpec {
   std::int64_t arguments = 0;
   std::vector<std::int64_t> lengths, eval_lengths;
   std::int64_t examples = 0;
+  std::string text;
 
   bool operator==(const TaskSpec&) const = default;
 
@@ -51,7 +59,8 @@ struct TaskSpec {
   template <class Self, class Visitor>
   static void visit_parameters(Self& spec, Visitor& key) {
     constexpr double kMost = 1 << 20;
-    key("symbols", spec.symbols, "induction, k-hop, sort: letters; dyck: kinds of brackets",
+    key("symbols", spec.symbols,
+        "induction, k-hop, sort, cases, local-global: letters; dyck: kinds of brackets",
         {.low = 0, .high = kMost, .only_when_set = true});
     key("hops", spec.hops, "k-hop: the numbers of hops asked for", {.only_when_set = true});
     key("vertices", spec.vertices, "cycles: of the graph, an even number",
@@ -69,6 +78,8 @@ struct TaskSpec {
         {.only_when_set = true});
     key("examples", spec.examples, "different ones to train on; 0: no end of them",
         {.low = 0, .high = 0x1p40, .only_when_set = true});
+    key("text", spec.text, "era, same-speaker: hash of the speeches; those installed when absent",
+        {.only_when_set = true});
   }
 };
 

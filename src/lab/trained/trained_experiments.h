@@ -11,5 +11,10 @@ Experiment cycle_training_experiment();
 Experiment counting_training_experiment();
 Experiment sublayer_order_experiment();
 Experiment admin_training_experiment();
+Experiment two_regimes_experiment();
+Experiment data_depth_experiment();
+Experiment wide_deep_experiment();
+Experiment head_size_experiment();
+Experiment head_roles_experiment();
 
 }  // namespace fathom::lab

@@ -76,10 +76,6 @@ double unigram_loss(const data::TokenSet& tokens) {
   return nats / seen;
 }
 
-std::string key_of(const train::RunSpec& spec) {
-  return fmt::format("training v{} {}", kTrainingVersion, hash_bytes(to_toml(spec)).hex());
-}
-
 Json group_json(const data::TaskScores::Group& group) {
   return {{"value", group.value}, {"targets", group.targets}, {"accuracy", group.accuracy}};
 }
@@ -179,7 +175,8 @@ train::RunRecord train_in_worker(const Setup& setup, const train::RunSpec& spec,
 }
 
 /// Brings the run to its record. A stop leaves a checkpoint first.
-Json train_part(const Setup& setup, train::RunSpec spec, const Ticker& tick) {
+Json train_part(const Setup& setup, train::RunSpec spec, const RunReader& reader,
+                const Ticker& tick) {
   const data::TokenSet* tokens = nullptr;
   if (!spec.has_task()) {
     spec.tokens = (setup.folder / "tokens").string();
@@ -193,6 +190,7 @@ Json train_part(const Setup& setup, train::RunSpec spec, const Ticker& tick) {
                                       : train_in_worker(setup, spec, folder, tick);
   Json result = result_of(record, folder.metrics());
   if (tokens != nullptr) result["unigram_loss"] = unigram_loss(*tokens);
+  if (reader.read) reader.read(setup, folder.path(), result);
   return result;
 }
 
@@ -213,6 +211,10 @@ double seconds_of(const train::RunSpec& spec, const Setup& setup) {
 
 }  // namespace
 
+std::string training_key(const train::RunSpec& spec) {
+  return fmt::format("training v{} {}", kTrainingVersion, hash_bytes(to_toml(spec)).hex());
+}
+
 train::RunSpec lab_run_spec(const Setup& setup, const std::string& toml) {
   const bool gpu = setup.device.kind == engine::DeviceKind::cuda;
   const std::vector<std::string> settings{fmt::format("train.device={}", gpu ? "cuda" : "cpu"),
@@ -220,14 +222,17 @@ train::RunSpec lab_run_spec(const Setup& setup, const std::string& toml) {
   return train::read_run_spec_text(toml, "experiment", settings);
 }
 
-std::vector<Part> training_parts(const Setup& setup, const std::vector<train::RunSpec>& specs) {
+std::vector<Part> training_parts(const Setup& setup, const std::vector<train::RunSpec>& specs,
+                                 const RunReader& reader) {
   std::vector<Part> parts;
   double seconds = 0;
   for (const train::RunSpec& spec : specs) {
     const double cost = seconds_of(spec, setup);
     seconds += cost;
-    parts.push_back({key_of(spec), cost,
-                     [setup, spec](const Ticker& tick) { return train_part(setup, spec, tick); }});
+    const std::string prefix = reader.name.empty() ? "" : reader.name + " ";
+    parts.push_back({prefix + training_key(spec), cost, [setup, spec, reader](const Ticker& tick) {
+                       return train_part(setup, spec, reader, tick);
+                     }});
   }
   const bool gpu = setup.device.kind == engine::DeviceKind::cuda;
   if (gpu) engine::cuda_module();  // or a DeviceError

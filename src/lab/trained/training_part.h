@@ -6,6 +6,8 @@
 // once into FOLDER/tokens.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,8 +21,18 @@ namespace fathom::lab {
 /// processor. Tokens, where it names any, are those of the default corpus.
 train::RunSpec lab_run_spec(const Setup& setup, const std::string& toml);
 
+/// The key of a run's part.
+std::string training_key(const train::RunSpec& spec);
+
+/// Adds to a run's result what its folder says; `name` is part of the key.
+struct RunReader {
+  std::string name;
+  std::function<void(const Setup&, const std::filesystem::path& run, Json& result)> read;
+};
+
 /// One part for each spec. ConfigError when all of them would take longer than the set-up allows.
-std::vector<Part> training_parts(const Setup& setup, const std::vector<train::RunSpec>& specs);
+std::vector<Part> training_parts(const Setup& setup, const std::vector<train::RunSpec>& specs,
+                                 const RunReader& reader = {});
 
 /// What a part gives, read back.
 struct TrainedRun {

@@ -1,0 +1,33 @@
+// The default corpus as labelled speeches: year and speaker stand in the file's name,
+// YEAR_speaker_party.txt. Read once per process.
+//
+// A third of the speeches is held out: of every speaker the second, fifth, eighth, ... in time.
+// So held-out speeches are new, and their speakers are known from others.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/hash.h"
+
+namespace fathom::data {
+
+struct Speech {
+  int year = 0;
+  std::string speaker;
+  std::string text;
+  bool held_out = false;
+};
+
+struct SpeechLibrary {
+  std::vector<Speech> speeches;  // by year, then name
+  Hash128 hash;                  // of names and texts
+};
+
+/// DataError when the corpus is not installed or a file's name says no year and speaker.
+std::shared_ptr<const SpeechLibrary> default_speeches();
+/// The same from any folder, read anew.
+SpeechLibrary read_speeches(const std::string& folder);
+
+}  // namespace fathom::data
