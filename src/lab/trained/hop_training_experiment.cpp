@@ -139,10 +139,6 @@ ErrorRange error_range(const std::vector<const TrainedRun*>& runs, std::int64_t 
   return range;
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.1f}", 100 * share);
-}
-
 void show_large(const ByDepth& runs, Conclusion& conclusion) {
   ExhibitTable table{
       "Errors in percent by k, width 128, 4 heads: ours, mean of the seeds, above the "

@@ -272,6 +272,10 @@ std::vector<TrainedRun> trained_runs(const std::vector<train::RunSpec>& specs,
   return runs;
 }
 
+std::string percent(double share) {
+  return fmt::format("{:.1f}", 100 * share);
+}
+
 std::string training_note(const Setup& setup, const std::vector<TrainedRun>& runs) {
   double seconds = 0;
   double tokens = 0;

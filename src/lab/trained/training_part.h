@@ -55,6 +55,9 @@ struct TrainedRun {
 std::vector<TrainedRun> trained_runs(const std::vector<train::RunSpec>& specs,
                                      const std::vector<Json>& results);
 
+/// A share in percent, one digit behind the point.
+std::string percent(double share);
+
 /// What every page says about how the numbers were made.
 std::string training_note(const Setup& setup, const std::vector<TrainedRun>& runs);
 

@@ -139,10 +139,6 @@ LossGrid accuracies(const WideGrid& grid, std::span<const TrainedRun> runs) {
           "accuracy"};
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.1f}", 100 * share);
-}
-
 ExhibitTable accuracy_table(const WideGrid& grid, const std::vector<LossGrid>& scores,
                             const std::vector<TrainedRun>& runs, std::size_t seeds) {
   ExhibitTable table{
