@@ -90,12 +90,19 @@ void say_cut(const ProbeResult& r, std::vector<std::string>& out) {
   const auto& greedy = r.curves.greedy;
   if (std::ssize(greedy) <= r.shape.cut || r.shape.cut == 0) return;
   const CurvePoint& point = greedy[as_size(r.shape.cut)];
-  const double now = point.loss - greedy.front().loss;
   Layers removed = point.removed;
   std::sort(removed.begin(), removed.end());
-  std::string text =
-      fmt::format("Cutting {} ({} of {}) costs {:.3f} nats on this text without retraining",
-                  layers_text(removed), removed.size(), r.model.layers, now);
+  // One layer's cost was measured on all tokens, the curve on fewer.
+  const bool one = removed.size() == 1;
+  const Cost& alone = r.layers[as_size(removed.front())].removal;
+  const double now = one ? alone.mean : point.loss - greedy.front().loss;
+  const std::string cost =
+      one ? cost_text(alone)
+      : r.curves.tokens == r.tokens
+          ? fmt::format("{:.3f} nats", now)
+          : fmt::format("{:.3f} nats (on {} tokens)", now, format_whole(r.curves.tokens));
+  std::string text = fmt::format("Cutting {} ({} of {}) costs {} on this text without retraining",
+                                 layers_text(removed), removed.size(), r.model.layers, cost);
   if (r.model.causal) {
     text += fmt::format(", and decoding gets {:.0f} % faster (modelled, {})",
                         100 * r.shape.decode_saving, r.shape.hardware);
@@ -104,8 +111,8 @@ void say_cut(const ProbeResult& r, std::vector<std::string>& out) {
     text += fmt::format(
         "; a model trained with {} fewer would lose about {:.3f} by the "
         "Gemstones law at 20 tokens a parameter ({})",
-        removed.size() == 1 ? "one layer" : fmt::format("{} layers", removed.size()),
-        r.shape.trained_price->nats, r.shape.trained_price->evidence);
+        one ? "one layer" : fmt::format("{} layers", removed.size()), r.shape.trained_price->nats,
+        r.shape.trained_price->evidence);
     if (now > 10 * r.shape.trained_price->nats) text += ": retrain rather than cut";
   }
   out.push_back(text + ".");
