@@ -154,8 +154,7 @@ Conclusion conclude_data(const Setup& setup, const std::vector<Json>& results) {
   show_grid(fixed, fmt::format("Width {}", shapes.fixed.front().width), conclusion);
   if (setup.quick) {
     conclusion.measures = {{"monotone", {}}, {"little", {}}, {"much", {}}, {"equal-size", {}}};
-    conclusion.notes.emplace_back(
-        "two amounts and narrow networks show the effect but do not judge the claim");
+    conclusion.notes.emplace_back("two amounts and narrow networks do not judge the claim");
   } else {
     std::vector<TrainedRun> ends = best;  // the equal-size arm has the first and the last amount
     std::erase_if(ends, [&](const TrainedRun& run) {

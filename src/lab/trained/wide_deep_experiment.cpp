@@ -16,6 +16,7 @@ namespace {
 
 struct WideTask {
   data::TaskKind kind;
+  const char* mask;  // "causal" where a later input gives the answer away
   int context, eval_examples, batch, steps;
 };
 
@@ -45,15 +46,16 @@ struct WideGrid {
 WideGrid wide_grid(const Setup& setup) {
   const std::vector<Mechanism> softmax{{"softmax", ""}};
   if (setup.quick) {
-    return {{{data::TaskKind::era, 128, 400, 16, 300}, {data::TaskKind::sort, 32, 200, 32, 500}},
+    return {{{data::TaskKind::era, "bidirectional", 128, 400, 16, 300},
+             {data::TaskKind::sort, "causal", 32, 200, 32, 500}},
             {{"4 layers", 4, 2, 128}, {"1 layer", 1, 8, 128}, {"1 layer, equal size", 1, 8, 512}},
             softmax,
             64};
   }
-  return {{{data::TaskKind::listops, 128, 4000, 128, 6000},
-           {data::TaskKind::era, 1024, 2000, 32, 1500},
-           {data::TaskKind::same_speaker, 1024, 2000, 32, 1500},
-           {data::TaskKind::sort, 64, 2000, 128, 3000}},
+  return {{{data::TaskKind::listops, "bidirectional", 128, 4000, 128, 6000},
+           {data::TaskKind::era, "bidirectional", 1024, 2000, 32, 3000},
+           {data::TaskKind::same_speaker, "bidirectional", 1024, 2000, 32, 2000},
+           {data::TaskKind::sort, "causal", 64, 2000, 128, 3000}},
           {{"8 layers of 4 heads", 8, 4, 256},
            {"1 layer of 32", 1, 32, 256},
            {"1 layer of 32, equal size", 1, 32, 2048},
@@ -67,12 +69,12 @@ std::string wide_toml(const WideGrid& grid, const WideTask& task, const WideShap
   return fmt::format(
       "[data]\ntask = \"{}\"\neval_tokens = {}\n"
       "[model]\nlayers = {}\nwidth = {}\nheads = {}\nhead_size = 16\nffn = {}\ncontext = {}\n"
-      "mask = \"bidirectional\"\ntied = false\ninit_std = 0.04\n{}"
+      "mask = \"{}\"\ntied = false\ninit_std = 0.04\n{}"
       "[train]\nsteps = {}\nbatch = {}\nlearning_rate = 1e-3\nschedule = \"linear\"\nfloor = 0.0\n"
       "warmup = {}\nweight_decay = 0.01\nseed = {}\ncheckpoint_every = {}\n",
       name_of(task.kind), task.eval_examples * task.context, shape.layers, grid.width, shape.heads,
-      shape.ffn, task.context, mechanism.keys, task.steps, task.batch, task.steps / 10, seed,
-      task.steps / 2);
+      shape.ffn, task.context, task.mask, mechanism.keys, task.steps, task.batch, task.steps / 10,
+      seed, task.steps / 2);
 }
 
 std::vector<train::RunSpec> wide_specs(const Setup& setup) {
