@@ -47,7 +47,9 @@ def parameter(name, rows, cols):
 DEFAULTS = dict(layers=2, width=16, heads=2, key_heads=0, head_size=0, ffn=0, vocab=23, context=12,
                 embedding_rank=0, tied=True, biases=True, norm="pre", norm_kind="layer",
                 norm_epsilon=1e-5, residual=True, feed_forward=True, activation="gelu", order="",
-                attention="softmax", mask="causal", window=0, positions="learned",
+                attention="softmax", mask="causal", window=0, stride=0, global_tokens=0,
+                own_block=False, block_size=0, keys="tokens", projected_length=0,
+                attention_norm=False, positions="learned",
                 rotary_base=10000.0, parametrisation="standard", depth_scheme="none",
                 base_width=8, base_layers=1, depth_alpha=1.0)
 
@@ -62,6 +64,14 @@ MEMBERS = {
                 mask="bidirectional", positions="none", biases=False, tied=False),
     "linear_local_sandwich": dict(attention="linear", window=5, order="ssff", head_size=6),
     "low_rank_strict": dict(embedding_rank=7, mask="strict", norm="none", activation="identity"),
+    "window_global_strided": dict(mask="bidirectional", window=2, global_tokens=1, stride=5),
+    "own_block": dict(own_block=True, block_size=4),
+    "smeared_keys": dict(keys="smeared", heads=4, key_heads=2, positions="rotary"),
+    "projected_keys": dict(keys="projected", projected_length=5, mask="bidirectional"),
+    "synthesised_keys": dict(keys="synthesised"),
+    "normalised": dict(attention="normalised"),
+    "unnormalised": dict(attention="none", attention_norm=True, positions="rotary"),
+    "linear_bidirectional": dict(attention="linear", mask="bidirectional", head_size=6),
 }
 
 
@@ -88,6 +98,40 @@ class Member:
         bias = self.get(name + ".bias", 1, s["width"])
         return c / torch.sqrt((c * c).mean(-1, keepdim=True) + s["norm_epsilon"]) * gain + bias
 
+    def map_keys(self, name, q, k, v):
+        s = self.s
+        B, T, wide = k.shape
+        if s["keys"] == "smeared":
+            G = s["key_heads"] or s["heads"]
+            share = torch.sigmoid(self.get(name + ".smear", 1, G)).repeat_interleave(wide // G, 1)
+            k = torch.cat([k[:, :1], share * k[:, 1:] + (1 - share) * k[:, :-1]], 1)
+        elif s["keys"] == "projected":
+            e = self.get(name + ".length_projection", s["projected_length"], T)
+            rest = torch.zeros(B, T - s["projected_length"], wide)
+            k, v = (torch.cat([e @ t, rest], 1) for t in (k, v))
+        elif s["keys"] == "synthesised":
+            q = torch.relu(q)
+            k = self.get(name + ".position_keys", T, wide).expand(B, T, wide)
+        return q, k, v
+
+    def pattern(self, i, j):
+        s = self.s
+        some = [(i - j).abs() < s["window"]] if s["window"] else []
+        if s["stride"]:
+            some.append((i - j) % s["stride"] == 0)
+        if s["global_tokens"]:
+            some += [i < s["global_tokens"], j < s["global_tokens"]]
+        if s["own_block"]:
+            block = s["block_size"] or 64
+            some.append(torch.div(i, block, rounding_mode="floor")
+                        == torch.div(j, block, rounding_mode="floor"))
+        seen = (i == i) & (j == j)
+        if some:
+            seen = ~seen
+            for part in some:
+                seen = seen | part
+        return seen & (j < s["projected_length"]) if s["projected_length"] else seen
+
     def attention(self, name, x):
         s = self.s
         B, T, _ = x.shape
@@ -95,6 +139,7 @@ class Member:
         K = s["head_size"] or s["width"] // H
         qkv = self.linear(name + ".qkv", x, (H + 2 * G) * K, s["biases"])
         q, k, v = qkv.split([H * K, G * K, G * K], -1)
+        q, k, v = self.map_keys(name, q, k, v)
         q, k, v = (t.reshape(B, T, -1, K).transpose(1, 2) for t in (q, k, v))
         if s["positions"] == "rotary":
             angle = torch.arange(T)[:, None] * s["rotary_base"] ** (-2.0 * torch.arange(K // 2) / K)
@@ -107,8 +152,7 @@ class Member:
         i, j = torch.arange(T)[:, None], torch.arange(T)[None, :]
         allowed = {"causal": j <= i, "strict": j < i, "bidirectional": j == j}[s["mask"]]
         allowed = allowed.expand(T, T)
-        if s["window"]:
-            allowed = allowed & ((i - j).abs() < s["window"])
+        allowed = allowed & self.pattern(i, j)
         if s["attention"] == "linear":
             f = lambda t: torch.nn.functional.elu(t) + 1
             w = (f(q) @ f(k).transpose(-1, -2)) * allowed
@@ -118,8 +162,15 @@ class Member:
             w = (q @ k.transpose(-1, -2)) * (K ** -0.5 if standard else 8.0 / K)
             if s["attention"] == "softmax":
                 w = torch.softmax(w.masked_fill(~allowed, -1e300), -1)
+            if s["attention"] == "normalised":
+                count = allowed.sum(-1, keepdim=True)
+                w = w - (w * allowed).sum(-1, keepdim=True) / count
+                w = w / torch.sqrt((w * w * allowed).sum(-1, keepdim=True) / count + 1e-5)
             w = w * allowed  # a row without keys gives zero
         y = (w @ v).transpose(1, 2).reshape(B, T, H * K)
+        if s["attention_norm"]:
+            y = y / torch.sqrt((y * y).mean(-1, keepdim=True) + s["norm_epsilon"])
+            y = y * self.get(name + ".heads_norm.gain", 1, H * K)
         return self.linear(name + ".out", y, s["width"], s["biases"])
 
     def ffn(self, name, x):
@@ -167,7 +218,7 @@ class Member:
     def multipliers(self, name):
         """(lr, decay, epsilon) of model/parametrisation.h."""
         s = self.s
-        vector = name.endswith((".bias", ".gain"))
+        vector = name.endswith((".bias", ".gain", ".smear"))
         decay = 0.0 if vector else 1.0
         if s["parametrisation"] == "standard":
             return 1.0, decay, 1.0

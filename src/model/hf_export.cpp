@@ -130,6 +130,9 @@ void check_expressible(const ModelSpec& spec, HfFormat format) {
   needs(spec.attention == engine::AttentionKind::softmax, "attention other than softmax");
   needs(spec.mask == engine::MaskKind::causal && spec.window == 0,
         "a mask other than causal, or a window");
+  needs(!spec.has_pattern(), "a pattern of keys (stride, global_tokens, random_blocks, own_block)");
+  needs(spec.keys == KeySource::tokens, "keys that are smeared, projected or synthesised");
+  needs(!spec.attention_norm, "a norm of what the heads give");
   needs(spec.embedding_rank == 0, "a low-rank embedding");
   if (format == HfFormat::gpt2) {
     needs(spec.norm_kind == engine::NormKind::layer, "RMSNorm");

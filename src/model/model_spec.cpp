@@ -19,6 +19,46 @@ void require_positive(const char* key, double value) {
   require(std::isfinite(value) && value > 0, fmt::format("{} must be greater than zero", key));
 }
 
+constexpr std::int64_t kLongestPattern = 1 << 15;  // its table has a bit for every pair
+
+void validate_pattern(const ModelSpec& spec) {
+  require(
+      !(spec.has_pattern() || spec.keys == KeySource::projected) || spec.context <= kLongestPattern,
+      fmt::format("patterns of keys and keys = projected serve contexts up to {}",
+                  kLongestPattern));
+  require(
+      (spec.global_tokens == 0 && spec.random_blocks == 0) || spec.window > 0,
+      "global_tokens and random_blocks need a window of at least 1, so that a token sees itself");
+  require(spec.block_size == 0 || spec.random_blocks > 0 || spec.own_block,
+          "block_size is that of random_blocks or own_block; set one of them too");
+}
+
+void validate_features(const ModelSpec& spec) {
+  const bool random = spec.attention == engine::AttentionKind::performer;
+  require(random || spec.features == 0, "features are those of attention = \"performer\"");
+  require(!random || spec.features > 0,
+          "attention = \"performer\" needs features, the random features of a head, such as 64");
+  require(!random || (spec.window == 0 && !spec.has_pattern() && spec.keys != KeySource::projected),
+          "attention = \"performer\" sums over all keys: no window, pattern or projected keys");
+}
+
+void validate_keys(const ModelSpec& spec) {
+  const bool projected = spec.keys == KeySource::projected;
+  require(projected || spec.projected_length == 0,
+          "projected_length is that of keys = \"projected\"");
+  require(!projected || (spec.projected_length >= 1 && spec.projected_length <= spec.context),
+          fmt::format("keys = \"projected\" needs a projected_length from 1 to the context, {}",
+                      spec.context));
+  require(!projected || spec.mask == engine::MaskKind::bidirectional,
+          "keys = \"projected\" mix all positions: set mask = \"bidirectional\"");
+  require(!projected || (spec.window == 0 && !spec.has_pattern()),
+          "keys = \"projected\" have no positions: no window or pattern");
+  require(
+      spec.positions != Positions::rotary || (!projected && spec.keys != KeySource::synthesised),
+      fmt::format("keys = \"{}\" are not those of a token: no rotary positions",
+                  name_of(spec.keys)));
+}
+
 }  // namespace
 
 std::string ModelSpec::sublayers() const {
@@ -48,6 +88,9 @@ void validate(const ModelSpec& spec) {
   const auto attentions = std::count(spec.order.begin(), spec.order.end(), 's');
   require(spec.order.empty() || attentions == spec.layers,
           fmt::format("order has {} times s, layers says {}", attentions, spec.layers));
+  validate_pattern(spec);
+  validate_features(spec);
+  validate_keys(spec);
   require(spec.depth_scheme == DepthScheme::none || (spec.norm == NormPlace::post && spec.residual),
           "depth schemes admin and deepnorm are for post-norm with residuals");
   require(

@@ -28,6 +28,12 @@ constexpr auto enum_names(Positions) {
   return std::array{"learned", "rotary", "none"};
 }
 
+/// Where the keys of attention come from (engine/ops/keys/keys.h).
+enum class KeySource : std::uint8_t { tokens, smeared, projected, synthesised };
+constexpr auto enum_names(KeySource) {
+  return std::array{"tokens", "smeared", "projected", "synthesised"};
+}
+
 enum class Parametrisation : std::uint8_t { standard, mup, completep };
 constexpr auto enum_names(Parametrisation) {
   return std::array{"standard", "mup", "completep"};
@@ -64,6 +70,15 @@ struct ModelSpec {
   engine::AttentionKind attention = engine::AttentionKind::softmax;
   engine::MaskKind mask = engine::MaskKind::causal;
   std::int64_t window = 0;
+  std::int64_t stride = 0;
+  std::int64_t global_tokens = 0;
+  std::int64_t random_blocks = 0;
+  bool own_block = false;
+  std::int64_t block_size = 0;
+  std::int64_t features = 0;
+  KeySource keys = KeySource::tokens;
+  std::int64_t projected_length = 0;
+  bool attention_norm = false;
   Positions positions = Positions::learned;
   double rotary_base = 10000;
   double dropout = 0;
@@ -78,6 +93,11 @@ struct ModelSpec {
   std::int64_t resolved_key_heads() const { return key_heads ? key_heads : heads; }
   std::int64_t resolved_head_size() const { return head_size ? head_size : width / heads; }
   std::int64_t resolved_ffn() const { return ffn ? ffn : 4 * width; }
+  std::int64_t resolved_block_size() const { return block_size ? block_size : 64; }
+  /// Attention sees more, or less, than a band of keys.
+  bool has_pattern() const {
+    return stride > 0 || global_tokens > 0 || random_blocks > 0 || own_block;
+  }
   /// The sublayers in order, e.g. "sfsf".
   std::string sublayers() const;
 
@@ -118,6 +138,22 @@ struct ModelSpec {
         {1, 1 << 17});
     key("base_layers", spec.base_layers, "likewise for depth", {1, 10000});
     key("depth_alpha", spec.depth_alpha, "CompleteP: 1; 0.5 is the depth-muP rule", {0.5, 1});
+    key("stride", spec.stride, "keys at a multiple of this distance too; 0: none",
+        {.low = 0, .high = 1 << 20, .only_when_set = true});
+    key("global_tokens", spec.global_tokens, "first tokens that all see and that see all",
+        {.low = 0, .high = 1 << 20, .only_when_set = true});
+    key("random_blocks", spec.random_blocks, "blocks of keys drawn for each block of queries",
+        {.low = 0, .high = 1 << 12, .only_when_set = true});
+    key("own_block", spec.own_block, "keys of the query's own block", {.only_when_set = true});
+    key("block_size", spec.block_size, "positions of a block of the pattern; 0: 64",
+        {.low = 0, .high = 1 << 12, .only_when_set = true});
+    key("features", spec.features, "random features of a head, for attention = performer",
+        {.low = 0, .high = 1 << 12, .only_when_set = true});
+    key("keys", spec.keys, "where keys come from", {.only_when_set = true});
+    key("projected_length", spec.projected_length, "keys that are left, for keys = projected",
+        {.low = 0, .high = 1 << 20, .only_when_set = true});
+    key("attention_norm", spec.attention_norm, "RMS norm of what the heads give to a token",
+        {.only_when_set = true});
   }
 };
 

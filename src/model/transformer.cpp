@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "core/counts.h"
 #include "core/error.h"
 
 namespace fathom::model {
@@ -141,7 +144,7 @@ class Builder {
       input = normalise(name + ".norm", Role::block_norm);
       if (sums) remember(x_);
     }
-    const TensorId y = dropped(attention ? attend(name, input) : feed_forward(name, input));
+    const TensorId y = dropped(attention ? attend(name, index, input) : feed_forward(name, input));
     if (!spec_.residual) {
       x_ = y;
       if (spec_.norm == NormPlace::post) x_ = normalise(name + ".norm", Role::block_norm);
@@ -161,20 +164,33 @@ class Builder {
     remember(x_);
   }
 
-  TensorId attend(const std::string& name, TensorId x) {
-    const std::int64_t size = spec_.resolved_head_size(), groups = spec_.resolved_key_heads();
+  AttentionShape attention_shape(std::size_t index) const {
     AttentionShape shape;
     shape.batch = model_.options.batch;
     shape.context = spec_.context;
     shape.heads = spec_.heads;
-    shape.key_heads = groups;
-    shape.head_size = size;
+    shape.key_heads = spec_.resolved_key_heads();
+    shape.head_size = spec_.resolved_head_size();
     shape.kind = spec_.attention;
     shape.mask = spec_.mask;
     shape.window = spec_.window;
     shape.scale = static_cast<float>(attention_scale(spec_));
     shape.rotary_base =
         spec_.positions == Positions::rotary ? static_cast<float>(spec_.rotary_base) : 0.0f;
+    shape.stride = spec_.stride;
+    shape.global_tokens = spec_.global_tokens;
+    shape.random_blocks = spec_.random_blocks;
+    shape.own_block = spec_.own_block;
+    shape.block = spec_.resolved_block_size();
+    if (spec_.keys == KeySource::projected) shape.key_limit = spec_.projected_length;
+    shape.features = spec_.features;
+    shape.seed = static_cast<std::uint32_t>(index);  // every layer draws its own
+    return shape;
+  }
+
+  TensorId attend(const std::string& name, std::size_t index, TensorId x) {
+    const AttentionShape shape = attention_shape(index);
+    const std::int64_t size = shape.head_size, groups = shape.key_heads;
     const TensorId qkv =
         linear(name + ".qkv", x, shape.qkv_cols(), Role::hidden_weight, spec_.biases);
     Parameter& weight = model_.parameters[model_.parameters.size() - (spec_.biases ? 2 : 1)];
@@ -182,10 +198,49 @@ class Builder {
     weight.value_init_std =
         scaling_of(spec_, Role::value_or_up, spec_.width, groups * size).init_std;
     const TensorId y = plan_.activation(name, compute_, rows_, spec_.heads * size);
-    const TensorId stats = plan_.activation(name + " statistics", DType::f32,
-                                            shape.batch * shape.heads, shape.context);
-    plan_.append(Attention{qkv, y, stats, shape});
-    return linear(name + ".out", y, spec_.width, Role::branch_output, spec_.biases);
+    const TensorId stats =
+        plan_.activation(name + " statistics", DType::f32, shape.batch * shape.heads,
+                         shape.context * shape.stats_of_row());
+    plan_.append(Attention{mapped_keys(name, shape, qkv), y, stats, shape});
+    return linear(name + ".out", spec_.attention_norm ? normalise_heads(name, y) : y, spec_.width,
+                  Role::branch_output, spec_.biases);
+  }
+
+  TensorId mapped_keys(const std::string& name, const AttentionShape& shape, TensorId qkv) {
+    if (spec_.keys == KeySource::tokens) return qkv;
+    KeyShape keys{shape.batch,     shape.context,   shape.heads,
+                  shape.key_heads, shape.head_size, KeyMap::smear};
+    TensorId weight;
+    if (spec_.keys == KeySource::smeared) {
+      weight = add_parameter(name + ".smear", 1, shape.key_heads, Role::hidden_bias);
+    } else if (spec_.keys == KeySource::projected) {
+      keys.map = KeyMap::project;
+      weight = add_parameter(name + ".length_projection", spec_.projected_length, spec_.context,
+                             Role::hidden_weight);
+      // A key that is left is as large as a token's.
+      model_.parameters.back().scaling.init_std = 1 / std::sqrt(as_double(spec_.context));
+    } else {
+      keys.map = KeyMap::synthesise;
+      weight = add_parameter(name + ".position_keys", spec_.context,
+                             shape.key_heads * shape.head_size, Role::hidden_weight);
+    }
+    const TensorId y = plan_.activation(name + ".mapped", compute_, rows_, shape.qkv_cols());
+    plan_.append(MapKeys{qkv, weight, y, keys});
+    return y;
+  }
+
+  TensorId normalise_heads(const std::string& name, TensorId x) {
+    const std::int64_t width = plan_.tensor(x).cols;
+    const TensorId gain = add_parameter(name + ".heads_norm.gain", 1, width, Role::block_norm, 1);
+    const TensorId y = plan_.activation(name + ".heads_norm", compute_, rows_, width);
+    const TensorId stats = plan_.activation(name + ".heads_norm statistics", DType::f32, rows_, 2);
+    plan_.append(engine::Norm{.x = x,
+                              .gain = gain,
+                              .y = y,
+                              .stats = stats,
+                              .kind = NormKind::rms,
+                              .epsilon = static_cast<float>(spec_.norm_epsilon)});
+    return y;
   }
 
   TensorId feed_forward(const std::string& name, TensorId x) {

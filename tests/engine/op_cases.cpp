@@ -99,8 +99,8 @@ OpCase attention_case(const std::string& name, AttentionShape shape) {
             const TensorId qkv = plan.activation("qkv sum", DType::f32, rows, shape.qkv_cols());
             plan.append(Residual{x, zero, qkv, 1.0f, 0.0f});
             y = plan.activation("y", DType::f32, rows, shape.heads * shape.head_size);
-            const TensorId stats =
-                plan.activation("stats", DType::f32, shape.batch * shape.heads, shape.context);
+            const TensorId stats = plan.activation("stats", DType::f32, shape.batch * shape.heads,
+                                                   shape.context * shape.stats_of_row());
             plan.append(Attention{qkv, y, stats, shape});
           }};
 }
@@ -124,6 +124,53 @@ OpCase head_loss_case(bool bias, std::int64_t classes) {
             const TensorId loss = plan.output("loss", 1, 1);
             plan.append(HeadLoss{x, w, b, targets, losses, loss, 0.8f});
           }};
+}
+
+OpCase keys_case(const std::string& name, KeyMap map, std::int64_t weight_rows,
+                 std::int64_t weight_cols) {
+  return {"keys_" + name, [=](StepPlan& plan, TensorId& y) {
+            const KeyShape shape{2, 7, 4, 2, 5, map};
+            const TensorId x = plan.parameter("qkv", 14, shape.qkv_cols());
+            const TensorId zero = plan.parameter("zero", 14, shape.qkv_cols());
+            const TensorId weight = plan.parameter("weight", weight_rows, weight_cols);
+            const TensorId qkv = plan.activation("qkv sum", DType::f32, 14, shape.qkv_cols());
+            plan.append(Residual{x, zero, qkv, 1.0f, 0.0f});
+            y = plan.activation("y", DType::f32, 14, shape.qkv_cols());
+            plan.append(MapKeys{qkv, weight, y, shape});
+          }};
+}
+
+/// Short ones, in which every element of a block of 64 counts, and ones of several blocks.
+std::vector<OpCase> pattern_cases() {
+  AttentionShape strided{2, 11, 2, 1, 8, AttentionKind::softmax, MaskKind::causal, 2, 0.35f, 0};
+  strided.stride = 3;
+  AttentionShape longformer = strided;
+  longformer.mask = MaskKind::bidirectional;
+  longformer.stride = 0;
+  longformer.global_tokens = 2;
+  AttentionShape bigbird{1, 150,  1, 1, 8, AttentionKind::softmax, MaskKind::bidirectional,
+                         5, 0.35f};
+  bigbird.global_tokens = 1;
+  bigbird.random_blocks = 2;
+  bigbird.block = 16;
+  AttentionShape causal = bigbird;
+  causal.mask = MaskKind::causal;
+  causal.rotary_base = 1e4f;
+  AttentionShape raw = strided;
+  raw.kind = AttentionKind::none;
+  AttentionShape linear = longformer;
+  linear.kind = AttentionKind::linear;
+  AttentionShape blocks = strided;
+  blocks.window = blocks.stride = 0;
+  blocks.own_block = true;
+  blocks.block = 4;
+  AttentionShape limited = longformer;
+  limited.window = limited.global_tokens = 0;
+  limited.key_limit = 5;
+  return {attention_case("own_block", blocks),     attention_case("key_limit", limited),
+          attention_case("strided", strided),      attention_case("window_global", longformer),
+          attention_case("drawn_blocks", bigbird), attention_case("drawn_blocks_causal", causal),
+          attention_case("strided_scores", raw),   attention_case("window_global_linear", linear)};
 }
 
 std::vector<OpCase> attention_cases() {
@@ -170,6 +217,24 @@ std::vector<OpCase> attention_cases() {
     s.window = 70;
     s.mask = MaskKind::strict;
   });
+  for (const auto kind :
+       {AttentionKind::normalised, AttentionKind::linear, AttentionKind::performer}) {
+    for (const auto mask : {MaskKind::causal, MaskKind::bidirectional, MaskKind::strict}) {
+      for (const bool several : {false, true}) {
+        AttentionShape shape{2, several ? 140 : 9, 2, 1, several ? 8 : 5, kind, mask, 0, 0.35f};
+        if (kind == AttentionKind::performer) shape.features = 11;
+        if (several) shape.rotary_base = 100;
+        if (several) shape.batch = 1;
+        cases.push_back(attention_case(
+            std::string(name_of(kind)) + "_" + name_of(mask) + (several ? "_chunks" : ""), shape));
+      }
+    }
+  }
+  add("normalised_local", [](AttentionShape& s) {
+    s.kind = AttentionKind::normalised;
+    s.window = 3;
+  });
+  for (OpCase& pattern : pattern_cases()) cases.push_back(std::move(pattern));
   return cases;
 }
 
@@ -197,6 +262,9 @@ std::vector<OpCase> op_cases() {
       norm_case("rms_bare", NormKind::rms, false, 1, 1, 32, false),
       norm_case("rms_branch_scaled", NormKind::rms, true, 1, 0.5f, 45),
       residual_case(),
+      keys_case("smear", KeyMap::smear, 1, 2),
+      keys_case("project", KeyMap::project, 3, 7),
+      keys_case("synthesise", KeyMap::synthesise, 7, 10),
       dropout_case(),
       head_loss_case(false, 11),
       head_loss_case(true, 40)};

@@ -170,7 +170,10 @@ TEST_P(GoldenTest, CpuBf16StaysNear) {
 INSTANTIATE_TEST_SUITE_P(Members, GoldenTest,
                          testing::Values("gpt2", "llama_grouped", "post_norm_deepnorm",
                                          "post_norm_admin", "completep", "eq3",
-                                         "linear_local_sandwich", "low_rank_strict"),
+                                         "linear_local_sandwich", "low_rank_strict",
+                                         "window_global_strided", "own_block", "smeared_keys",
+                                         "projected_keys", "synthesised_keys", "normalised",
+                                         "unnormalised", "linear_bidirectional"),
                          [](const auto& test) { return test.param; });
 
 }  // namespace

@@ -137,6 +137,7 @@ TEST_F(HfLayout, WhatALayoutCannotSayIsRefused) {
   refused([](ModelSpec& s) { s.norm = NormPlace::post; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.biases = false; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.window = 4; }, HfFormat::gpt2);
+  refused([](ModelSpec& s) { s.stride = 4; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.order = "ssff"; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.head_size = 4; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.positions = Positions::learned; }, HfFormat::llama);

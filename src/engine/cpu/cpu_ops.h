@@ -63,6 +63,8 @@ BoundOp bind(const Norm&, const Context&);
 BoundOp bind(const NormBackward&, const Context&);
 BoundOp bind(const Residual&, const Context&);
 BoundOp bind(const ResidualBackward&, const Context&);
+BoundOp bind(const MapKeys&, const Context&);
+BoundOp bind(const MapKeysBackward&, const Context&);
 BoundOp bind(const Attention&, const Context&);
 BoundOp bind(const AttentionBackward&, const Context&);
 BoundOp bind(const Dropout&, const Context&);

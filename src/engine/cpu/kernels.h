@@ -10,6 +10,7 @@
 
 #include "engine/ops/activation/activation_kind.h"
 #include "engine/ops/attention/attention_kind.h"
+#include "engine/ops/keys/keys_kind.h"
 
 namespace fathom::engine::cpu {
 
@@ -109,10 +110,26 @@ struct AdamWArgs {
   float beta1, beta2, learning_rate, decay_rate, epsilon, gradient_factor, correction1, correction2;
 };
 
+struct KeyArgs {
+  Operand x, y;    // forward
+  Operand dy, dx;  // backward
+  const float* weight;
+  float* d_weight;
+  std::int64_t weight_rows, weight_cols;
+  std::int64_t batch, context, heads, key_heads, head_size;
+  KeyMap map;
+  bool accumulate;  // d_weight
+};
+
 struct AttentionArgs {
   Operand qkv, y, dy, d_qkv;
   float* stats;
   const float* rotations;  // [T, K] cos then sin for rotary positions, or null
+  // AttentionPattern's tables, or null: the mask and the window decide.
+  const std::uint64_t* visible;
+  const BlockView* views;
+  const float* directions;  // [features, K] of random features, or null
+  std::int64_t features;
   std::int64_t batch, context, heads, key_heads, head_size, window;
   AttentionKind kind;
   MaskKind mask;
@@ -136,10 +153,14 @@ struct Kernels {
   void (*softmax_loss)(const SoftmaxLossArgs&, std::int64_t begin, std::int64_t end);
   void (*adamw)(const AdamWArgs&, std::int64_t begin, std::int64_t end);
   double (*sum_of_squares)(const float*, std::int64_t count);
+  void (*map_keys_forward)(const KeyArgs&, std::int64_t begin, std::int64_t end);
+  void (*map_keys_backward)(const KeyArgs&, std::int64_t begin, std::int64_t end);
+  /// Gradients of the rows [begin, end) of the weight; of `smear`, of its numbers.
+  void (*map_keys_weight)(const KeyArgs&, std::int64_t begin, std::int64_t end);
   /// One task is one (sequence, key head); scratch as attention_scratch_floats says.
   void (*attention_forward)(const AttentionArgs&, std::int64_t task, float* scratch);
   void (*attention_backward)(const AttentionArgs&, std::int64_t task, float* scratch);
-  std::int64_t (*attention_scratch_floats)(std::int64_t context, std::int64_t head_size);
+  std::int64_t (*attention_scratch_floats)(const AttentionArgs&);
 };
 
 namespace portable {

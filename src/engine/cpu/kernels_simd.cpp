@@ -16,16 +16,33 @@ void dropout(const DropoutArgs&, std::int64_t, std::int64_t);
 void softmax_loss(const SoftmaxLossArgs&, std::int64_t, std::int64_t);
 void adamw(const AdamWArgs&, std::int64_t, std::int64_t);
 double sum_of_squares(const float*, std::int64_t);
+void map_keys_forward(const KeyArgs&, std::int64_t, std::int64_t);
+void map_keys_backward(const KeyArgs&, std::int64_t, std::int64_t);
+void map_keys_weight(const KeyArgs&, std::int64_t, std::int64_t);
 void attention_forward(const AttentionArgs&, std::int64_t, float*);
 void attention_backward(const AttentionArgs&, std::int64_t, float*);
-std::int64_t attention_scratch_floats(std::int64_t, std::int64_t);
+std::int64_t attention_scratch_floats(const AttentionArgs&);
 
 const Kernels& kernels() {
-  static const Kernels table{
-      norm_forward,   norm_backward,     activation_forward, activation_backward,
-      combine,        embed_forward,     embed_backward,     period_sum,
-      column_sum,     dropout,           softmax_loss,       adamw,
-      sum_of_squares, attention_forward, attention_backward, attention_scratch_floats};
+  static const Kernels table{norm_forward,
+                             norm_backward,
+                             activation_forward,
+                             activation_backward,
+                             combine,
+                             embed_forward,
+                             embed_backward,
+                             period_sum,
+                             column_sum,
+                             dropout,
+                             softmax_loss,
+                             adamw,
+                             sum_of_squares,
+                             map_keys_forward,
+                             map_keys_backward,
+                             map_keys_weight,
+                             attention_forward,
+                             attention_backward,
+                             attention_scratch_floats};
   return table;
 }
 

@@ -172,10 +172,10 @@ bool FusionRules::sums_columns(const AttentionBackward& maker, const LinearBackw
     return false;
   }
   // With rotary positions dq and dk are rotated back after they were summed.
-  return s.kind == AttentionKind::softmax && s.rotary_base == 0 && s.heads == s.key_heads &&
-         s.scale > 0 && s.head_size % 8 == 0 && s.head_size >= offer.least_head_size &&
-         s.head_size <= offer.most_head_size && s.context >= offer.least_context &&
-         s.batch * s.key_heads >= offer.least_heads;
+  return s.kind == AttentionKind::softmax && !s.has_pattern() && s.rotary_base == 0 &&
+         s.heads == s.key_heads && s.scale > 0 && s.head_size % 8 == 0 &&
+         s.head_size >= offer.least_head_size && s.head_size <= offer.most_head_size &&
+         s.context >= offer.least_context && s.batch * s.key_heads >= offer.least_heads;
 }
 
 }  // namespace fathom::engine

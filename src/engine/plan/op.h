@@ -15,6 +15,7 @@
 #include "engine/ops/fused/linear_activation.h"
 #include "engine/ops/fused/linear_norm.h"
 #include "engine/ops/head_loss/head_loss.h"
+#include "engine/ops/keys/keys.h"
 #include "engine/ops/linear/linear.h"
 #include "engine/ops/norm/norm.h"
 #include "engine/ops/residual/residual.h"
@@ -22,18 +23,19 @@
 namespace fathom::engine {
 
 /// What model code appends.
-using ForwardOp = std::variant<Embed, AddPositions, Linear, Activation, Norm, Residual, Attention,
-                               Dropout, HeadLoss, Logits>;
+using ForwardOp = std::variant<Embed, AddPositions, Linear, Activation, Norm, Residual, MapKeys,
+                               Attention, Dropout, HeadLoss, Logits>;
 
 /// What a program is made of: forward ops, the backward ops derived from them, the update, and what
 /// the fusion pass made of these.
-using Op = std::variant<Embed, AddPositions, Linear, Activation, Norm, Residual, Attention, Dropout,
-                        HeadLoss, Logits, EmbedBackward, AddPositionsBackward, LinearBackward,
-                        ActivationBackward, NormBackward, ResidualBackward, AttentionBackward,
-                        DropoutBackward, HeadLossBackward, SquaredNorm, AdamW, CopyParameters,
-                        LinearThenActivation, LinearBackwardThenActivation, LinearThenNorm,
-                        LinearBackwardThenNorm, WithBiasGradient<ActivationBackward>,
-                        WithBiasGradient<NormBackward>, WithBiasGradient<AttentionBackward>>;
+using Op =
+    std::variant<Embed, AddPositions, Linear, Activation, Norm, Residual, MapKeys, Attention,
+                 Dropout, HeadLoss, Logits, EmbedBackward, AddPositionsBackward, LinearBackward,
+                 ActivationBackward, NormBackward, ResidualBackward, MapKeysBackward,
+                 AttentionBackward, DropoutBackward, HeadLossBackward, SquaredNorm, AdamW,
+                 CopyParameters, LinearThenActivation, LinearBackwardThenActivation, LinearThenNorm,
+                 LinearBackwardThenNorm, WithBiasGradient<ActivationBackward>,
+                 WithBiasGradient<NormBackward>, WithBiasGradient<AttentionBackward>>;
 
 /// In the order of Op. A backward op has a ', a fused one names its parts.
 inline constexpr std::array kOpNames{"embed",
@@ -42,6 +44,7 @@ inline constexpr std::array kOpNames{"embed",
                                      "activation",
                                      "norm",
                                      "residual",
+                                     "keys",
                                      "attention",
                                      "dropout",
                                      "head loss",
@@ -52,6 +55,7 @@ inline constexpr std::array kOpNames{"embed",
                                      "activation'",
                                      "norm'",
                                      "residual'",
+                                     "keys'",
                                      "attention'",
                                      "dropout'",
                                      "head loss'",

@@ -19,6 +19,8 @@ class Flops {
     const int gemms = 1 + static_cast<int>(op.dx.exists()) + static_cast<int>(op.d_weight.exists());
     return gemms * gemm(op.x, op.weight);
   }
+  double operator()(const MapKeys& op) const { return projection(op.shape, op.weight); }
+  double operator()(const MapKeysBackward& op) const { return 2 * projection(op.shape, op.weight); }
   double operator()(const Attention& op) const { return attention(op.shape); }
   double operator()(const AttentionBackward& op) const { return 2 * attention(op.shape); }
   double operator()(const LinearThenActivation& op) const { return (*this)(op.linear); }
@@ -39,9 +41,23 @@ class Flops {
     return 2.0 * static_cast<double>(tensors_[x].rows) *
            static_cast<double>(tensors_[weight].size());
   }
+  double projection(const KeyShape& s, TensorId weight) const {
+    if (s.map != KeyMap::project) return 0;
+    return 2.0 * static_cast<double>(s.batch * 2 * s.key_heads * s.head_size) *
+           static_cast<double>(tensors_[weight].size());
+  }
   static double attention(const AttentionShape& s) {
+    if (s.sums_states()) return states(s);
     return 4.0 * static_cast<double>(s.batch * s.heads * s.head_size) *
            static_cast<double>(s.allowed_pairs());
+  }
+
+  /// Every key joins a state [F, K], every query reads one; random features are a GEMM too.
+  static double states(const AttentionShape& s) {
+    const auto tokens = static_cast<double>(s.batch * s.context);
+    const auto rows = tokens * static_cast<double>(s.heads + s.key_heads);
+    const auto product = 2.0 * rows * static_cast<double>(s.feature_size() * s.head_size);
+    return s.kind == AttentionKind::performer ? 2 * product : product;
   }
 
   const Tensors& tensors_;

@@ -32,6 +32,8 @@ void run(const Norm&, const Context&);
 void run(const NormBackward&, const Context&);
 void run(const Residual&, const Context&);
 void run(const ResidualBackward&, const Context&);
+void run(const MapKeys&, const Context&);
+void run(const MapKeysBackward&, const Context&);
 void run(const Attention&, const Context&);
 void run(const AttentionBackward&, const Context&);
 void run(const Dropout&, const Context&);

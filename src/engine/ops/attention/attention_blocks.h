@@ -8,7 +8,8 @@ namespace fathom::engine::cpu::FATHOM_ISA {
 
 inline constexpr std::int64_t kBlock = 64;
 inline constexpr float kMasked = -1e30f;
-inline constexpr float kEmptyTop = -1e29f;  // above kMasked, so that a masked row sums to zero
+inline constexpr float kNormEpsilon = 1e-5f;  // of normalised attention
+inline constexpr float kEmptyTop = -1e29f;    // above kMasked, so that a masked row sums to zero
 
 static inline std::int64_t padded(std::int64_t size, std::int64_t unit) {
   return (size + unit - 1) / unit * unit;
@@ -19,6 +20,18 @@ enum class Part { whole, columns_upto_row, columns_from_row, depth_upto_row, dep
 
 static inline Vec feature(Vec x) {
   return select(x > Vec{}, x + 1.0f, exp(x));
+}
+
+/// [64][columns] -> [columns][64]
+static inline void transpose_block(const float* rows, std::int64_t columns, float* out) {
+  for (std::int64_t r = 0; r < kBlock; r += kLanes) {
+    for (std::int64_t c = 0; c < columns; c += kLanes) {
+      Vec square[kLanes];
+      for (std::int64_t k = 0; k < kLanes; ++k) square[k] = load(rows + (r + k) * columns + c);
+      transpose(square);
+      for (std::int64_t k = 0; k < kLanes; ++k) store(out + (c + k) * kBlock + r, square[k]);
+    }
+  }
 }
 
 /// Sizes and places common to both directions.
@@ -78,24 +91,13 @@ struct Head {
   /// Each block of 64 rows becomes [stride][64], so that a block lies together in the cache.
   void transpose(const float* rows, float* out) const {
     for (std::int64_t block = 0; block < padded_context; block += kBlock) {
-      for (std::int64_t r = 0; r < kBlock; r += kLanes) {
-        for (std::int64_t c = 0; c < stride; c += kLanes) {
-          Vec square[kLanes];
-          for (std::int64_t k = 0; k < kLanes; ++k) {
-            square[k] = load(rows + (block + r + k) * stride + c);
-          }
-          FATHOM_ISA::transpose(square);
-          for (std::int64_t k = 0; k < kLanes; ++k) {
-            store(out + block * stride + (c + k) * kBlock + r, square[k]);
-          }
-        }
-      }
+      transpose_block(rows + block * stride, stride, out + block * stride);
     }
   }
 
   /// First and last key block that a query block needs.
   std::int64_t first_block(std::int64_t query) const {
-    if (args.window == 0) return 0;
+    if (args.window == 0 || args.views) return 0;
     const std::int64_t key = query - args.window + 1;
     return key > 0 ? key / kBlock : 0;
   }
@@ -103,14 +105,22 @@ struct Head {
     const std::int64_t all = padded_context / kBlock;
     std::int64_t last = all;
     if (args.mask != MaskKind::bidirectional) last = query / kBlock + 1;
-    if (args.window > 0) {
+    if (args.window > 0 && !args.views) {
       const std::int64_t key = query + kBlock - 1 + args.window - 1;
       const std::int64_t limit = key / kBlock + 1;
       last = limit < last ? limit : last;
     }
     return last < all ? last : all;
   }
+  std::int64_t block_index(std::int64_t query, std::int64_t key) const {
+    return query / kBlock * (padded_context / kBlock) + key / kBlock;
+  }
+  /// No query of the block sees any key of the other.
+  bool hidden(std::int64_t query, std::int64_t key) const {
+    return args.views && args.views[block_index(query, key)] == BlockView::none;
+  }
   bool fully_allowed(std::int64_t query, std::int64_t key) const {
+    if (args.views) return args.views[block_index(query, key)] == BlockView::all;
     if (key + kBlock > context || query + kBlock > context) return false;
     if (args.mask != MaskKind::bidirectional && key + kBlock > query) return false;
     if (args.window == 0) return true;
@@ -131,15 +141,38 @@ struct Head {
     if (i >= context) end = 0;
     return {begin - key, end - key};
   }
+  /// How many keys of the block at `key` query i sees.
+  std::int64_t seen(std::int64_t i, std::int64_t key) const {
+    if (args.visible) {
+      return __builtin_popcountll(args.visible[i * (padded_context / kBlock) + key / kBlock]);
+    }
+    const Range range = allowed(i, key);
+    const std::int64_t begin = range.begin > 0 ? range.begin : 0;
+    const std::int64_t end = range.end < kBlock ? range.end : kBlock;
+    return end > begin ? end - begin : 0;
+  }
   Part diagonal(std::int64_t query, std::int64_t key, Part part) const {
     return query == key && args.mask != MaskKind::bidirectional ? part : Part::whole;
   }
   void mask(float* scores, std::int64_t query, std::int64_t key, float value) const {
+    if (args.visible) return mask_bits(scores, query, key, value);
     for (std::int64_t i = 0; i < kBlock; ++i) {
       const Range range = allowed(query + i, key);
       float* row = scores + i * kBlock;
       for (std::int64_t j = 0; j < kBlock; j += kLanes) {
         store(row + j, select(inside(range, j), load(row + j), splat(value)));
+      }
+    }
+  }
+  void mask_bits(float* scores, std::int64_t query, std::int64_t key, float value) const {
+    const std::int64_t words = padded_context / kBlock;
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+      const std::uint64_t word = args.visible[(query + i) * words + key / kBlock];
+      float* row = scores + i * kBlock;
+      for (std::int64_t j = 0; j < kBlock; j += kLanes) {
+        const auto bits = static_cast<std::int32_t>(static_cast<std::uint32_t>(word >> j));
+        const VecI seen = ((bits >> lane_numbers()) & 1) != 0;
+        store(row + j, select(seen, load(row + j), splat(value)));
       }
     }
   }
@@ -172,11 +205,20 @@ void scatter(const Head& head, float* gradient, const float* mapped, std::int64_
   }
 }
 
+/// Attention of features over all keys of the mask, by states (attention_features_simd.cpp).
+static inline bool sums_states(const AttentionArgs& args) {
+  const bool mapped = args.kind == AttentionKind::linear || args.kind == AttentionKind::performer;
+  return mapped && args.window == 0 && !args.views;
+}
+std::int64_t feature_scratch_floats(const AttentionArgs& args);
+void feature_forward(const AttentionArgs& args, std::int64_t task, float* scratch);
+void feature_backward(const AttentionArgs& args, std::int64_t task, float* scratch);
+
 /// Attention of bf16 with a softmax, by GEMMs of bf16 pairs; only where the instructions exist.
 inline constexpr std::int64_t kLargestHead = 512;
 static inline bool takes_pairs(const AttentionArgs& args) {
   return args.qkv.bf16 && args.kind == AttentionKind::softmax && args.scale > 0 &&
-         args.head_size <= kLargestHead;
+         args.head_size <= kLargestHead && !args.views;
 }
 void attention_forward_pairs(const AttentionArgs& args, std::int64_t task, float* scratch);
 void attention_backward_pairs(const AttentionArgs& args, std::int64_t task, float* scratch);

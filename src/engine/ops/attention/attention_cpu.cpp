@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "engine/cpu/cpu_ops.h"
+#include "engine/ops/attention/attention_pattern.h"
 
 namespace fathom::engine::cpu {
 
@@ -43,13 +44,22 @@ AttentionArgs common_args(const AttentionShape& s) {
 using Task = void (*)(const AttentionArgs&, std::int64_t, float*);
 
 BoundOp bind_tasks(const Context& context, const AttentionShape& s, AttentionArgs args, Task task) {
-  const std::int64_t floats =
-      (context.kernels.attention_scratch_floats(s.context, s.head_size) + 63) / 64 * 64;
-  context.scratch->reserve(floats * context.threads);
   const auto rotations = rotary_table(s);
   args.rotations = rotations->empty() ? nullptr : rotations->data();
-  return [args, task, floats, rotations, tasks = s.batch * s.key_heads, threads = context.threads,
-          scratch = context.scratch](const StepScalars&) {
+  std::shared_ptr<const AttentionPattern> pattern;
+  if (s.has_pattern()) {
+    pattern = std::make_shared<const AttentionPattern>(s);
+    args.visible = pattern->words().data();
+    args.views = pattern->views().data();
+  }
+  const auto directions = std::make_shared<std::vector<float>>();
+  if (s.kind == AttentionKind::performer) *directions = feature_directions(s);
+  args.directions = directions->data();
+  args.features = s.feature_size();
+  const std::int64_t floats = (context.kernels.attention_scratch_floats(args) + 63) / 64 * 64;
+  context.scratch->reserve(floats * context.threads);
+  return [args, task, floats, rotations, pattern, directions, tasks = s.batch * s.key_heads,
+          threads = context.threads, scratch = context.scratch](const StepScalars&) {
     parallel_items(threads, tasks, [&](std::int64_t item, int thread) {
       task(args, item, scratch->data() + thread * floats);
     });

@@ -1,12 +1,31 @@
 #include "engine/cuda/cuda_ops.h"
+#include "engine/ops/attention/attention_pattern.h"
 #include "engine/ops/attention/cuda/attention_kernels.h"
 
 namespace fathom::engine::cuda {
 namespace {
 
+/// [K, F], so that neighbouring threads, which have neighbouring features, read neighbours.
+const float* upload_directions(const AttentionShape& shape, const Context& context) {
+  const std::vector<float> rows = feature_directions(shape);
+  std::vector<float> columns;
+  for (std::int64_t c = 0; c < shape.head_size; ++c) {
+    for (std::int64_t m = 0; m < shape.features; ++m) {
+      columns.push_back(rows[static_cast<std::size_t>(m * shape.head_size + c)]);
+    }
+  }
+  return context.upload(columns);
+}
+
 AttentionConfig config_for(const AttentionShape& shape, TensorId qkv, const Context& context) {
   const bool bf16 = context.tensor(qkv).dtype == DType::bf16;
-  const AttentionConfig config = configure_attention(shape, bf16, context.gpu);
+  AttentionConfig config = configure_attention(shape, bf16, context.gpu);
+  if (shape.has_pattern()) {
+    const AttentionPattern pattern(shape);
+    config.visible = context.upload(pattern.words());
+    config.views = context.upload(pattern.views());
+  }
+  if (shape.kind == AttentionKind::performer) config.directions = upload_directions(shape, context);
   context.scratch->reserve(static_cast<std::int64_t>(attention_scratch_bytes(config)));
   return config;
 }

@@ -5,7 +5,9 @@
 
 namespace fathom::engine {
 
-enum class AttentionKind : std::uint8_t { softmax, none, linear };
+enum class AttentionKind : std::uint8_t { softmax, none, linear, performer, normalised };
 enum class MaskKind : std::uint8_t { causal, bidirectional, strict };
+/// How much of a block of queries and keys is to be seen (attention_pattern.h).
+enum class BlockView : std::uint8_t { none, some, all };
 
 }  // namespace fathom::engine

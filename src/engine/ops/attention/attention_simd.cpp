@@ -4,64 +4,10 @@
 // Scratch of a task holds the head's keys and values in f32, both as rows [T, K] and transposed
 // [K, T], padded with zeros to whole blocks and vectors, so that every GEMM below is one plain
 // row-times-matrix kernel.
-#include "engine/ops/attention/attention_blocks.h"
+#include "engine/ops/attention/attention_gemm.h"
 
 namespace fathom::engine::cpu::FATHOM_ISA {
 namespace {
-
-template <int kRows, int kVecs>
-inline void tile(std::int64_t k_begin, std::int64_t k_end, const float* a, std::int64_t a_row,
-                 std::int64_t a_depth, const float* b, std::int64_t b_row, float* c,
-                 std::int64_t c_row, bool accumulate) {
-  Vec sums[kRows][kVecs];
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 16
-    for (int j = 0; j < kVecs; ++j) {
-      sums[i][j] = accumulate ? load(c + i * c_row + j * kLanes) : Vec{};
-    }
-  }
-  for (std::int64_t k = k_begin; k < k_end; ++k) {
-    Vec right[kVecs];
-#pragma GCC unroll 16
-    for (int j = 0; j < kVecs; ++j) right[j] = load(b + k * b_row + j * kLanes);
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      const Vec left = splat(a[i * a_row + k * a_depth]);
-#pragma GCC unroll 16
-      for (int j = 0; j < kVecs; ++j) sums[i][j] += left * right[j];
-    }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 16
-    for (int j = 0; j < kVecs; ++j) store(c + i * c_row + j * kLanes, sums[i][j]);
-  }
-}
-
-constexpr int kTileRows = kLanes == 16 ? 8 : 4;
-
-/// C[64, columns] (+)= A[64, depth] B[depth, columns]; A by its two strides, columns a multiple of
-/// kLanes.
-void gemm(std::int64_t columns, std::int64_t depth, const float* a, std::int64_t a_row,
-          std::int64_t a_depth, const float* b, std::int64_t b_row, float* c, std::int64_t c_row,
-          bool accumulate, Part part) {
-  for (std::int64_t i = 0; i < kBlock; i += kTileRows) {
-    const std::int64_t edge = i + kTileRows;
-    const std::int64_t k_begin = part == Part::depth_from_row ? i : 0;
-    const std::int64_t k_end = part == Part::depth_upto_row && edge < depth ? edge : depth;
-    const std::int64_t last = part == Part::columns_upto_row && edge < columns ? edge : columns;
-    std::int64_t j = 0;
-    for (; j + kLanes < last; j += 2 * kLanes) {
-      tile<kTileRows, 2>(k_begin, k_end, a + i * a_row, a_row, a_depth, b + j, b_row,
-                         c + i * c_row + j, c_row, accumulate);
-    }
-    if (j < last) {
-      tile<kTileRows, 1>(k_begin, k_end, a + i * a_row, a_row, a_depth, b + j, b_row,
-                         c + i * c_row + j, c_row, accumulate);
-    }
-  }
-}
 
 /// Turns scores into weights relative to the running top, and rescales what came before.
 void online_softmax(float* scores, float* tops, float* sums, float* y, std::int64_t stride) {
@@ -96,6 +42,60 @@ void add_row_sums(const float* scores, float* sums) {
   }
 }
 
+/// Counts, means and sums of squared deviations of rows, joined block by block (Chan et al. 1982).
+struct RowMoments {
+  float count[kBlock], mean[kBlock], square[kBlock];
+
+  void clear() {
+    for (std::int64_t i = 0; i < kBlock; ++i) count[i] = mean[i] = square[i] = 0;
+  }
+  float inverse(std::int64_t i) const {
+    return count[i] > 0 ? 1.0f / square_root(splat(square[i] / count[i] + kNormEpsilon))[0] : 0.0f;
+  }
+  /// Adds a block whose masked numbers are zero; row i has `seen` others.
+  void add(const float* row, std::int64_t i, std::int64_t seen) {
+    if (seen == 0) return;
+    Vec total{}, squares{};
+    for (std::int64_t j = 0; j < kBlock; j += kLanes) {
+      total += load(row + j);
+      squares += load(row + j) * load(row + j);
+    }
+    const auto n = static_cast<float>(seen);
+    const float own = sum(total) / n, all = count[i] + n, apart = own - mean[i];
+    const float own_square = sum(squares) - n * own * own;
+    square[i] += (own_square > 0 ? own_square : 0) + apart * apart * count[i] * n / all;
+    mean[i] += apart * n / all;
+    count[i] = all;
+  }
+};
+
+/// The moments of <a_i, b_j> over the keys j that i sees.
+void row_moments(const Head& head, std::int64_t query, const float* a, const float* b_t,
+                 float* scores, RowMoments& moments) {
+  moments.clear();
+  for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
+    const std::int64_t key = block * kBlock;
+    if (head.hidden(query, key)) continue;
+    gemm(kBlock, kBlock, head.size, a, head.stride, 1, b_t + key * head.stride, kBlock, scores,
+         kBlock, false);
+    if (!head.fully_allowed(query, key)) head.mask(scores, query, key, 0.0f);
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+      moments.add(scores + i * kBlock, i, head.seen(query + i, key));
+    }
+  }
+}
+
+/// (s - mean) / sqrt(var + epsilon); masked ones are to be cleared.
+void normalise_scores(const RowMoments& moments, float* scores) {
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    const float inverse = moments.inverse(i), mean = moments.mean[i];
+    for (std::int64_t j = 0; j < kBlock; j += kLanes) {
+      float* at = scores + i * kBlock + j;
+      store(at, (load(at) - mean) * inverse);
+    }
+  }
+}
+
 template <class T>
 void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, float* scratch,
                          const float* keys_t, const float* values) {
@@ -117,23 +117,35 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
     sums[i] = 0;
   }
   const bool softmax = args.kind == AttentionKind::softmax;
+  const bool normalised = args.kind == AttentionKind::normalised;
+  RowMoments moments;
+  if (normalised) row_moments(head, query, q, keys_t, scores, moments);
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
-    gemm(kBlock, head.size, q, head.stride, 1, keys_t + key * head.stride, kBlock, scores, kBlock,
-         false, head.diagonal(query, key, Part::columns_upto_row));
+    if (head.hidden(query, key)) continue;
+    gemm(kBlock, kBlock, head.size, q, head.stride, 1, keys_t + key * head.stride, kBlock, scores,
+         kBlock, false, head.diagonal(query, key, Part::columns_upto_row));
+    if (normalised) normalise_scores(moments, scores);
     if (!head.fully_allowed(query, key)) head.mask(scores, query, key, softmax ? kMasked : 0.0f);
     if (softmax) online_softmax(scores, tops, sums, y, head.stride);
     if (args.kind == AttentionKind::linear) add_row_sums(scores, sums);
-    gemm(head.stride, kBlock, scores, kBlock, 1, values + key * head.stride, head.stride, y,
+    gemm(kBlock, head.stride, kBlock, scores, kBlock, 1, values + key * head.stride, head.stride, y,
          head.stride, true, head.diagonal(query, key, Part::depth_upto_row));
   }
   for (std::int64_t i = 0; i < kBlock && query + i < head.context; ++i) {
-    const bool divided = args.kind != AttentionKind::none;
+    const bool divided = softmax || args.kind == AttentionKind::linear;
     const float factor = !divided ? 1.0f : (sums[i] > 0 ? 1.0f / sums[i] : 0.0f);
     float stat = 0;
     if (softmax && sums[i] > 0) stat = tops[i] + __builtin_logf(sums[i]);
     if (args.kind == AttentionKind::linear) stat = sums[i];
-    args.stats[(head.sequence * args.heads + h) * head.context + query + i] = stat;
+    const std::int64_t row = (head.sequence * args.heads + h) * head.context + query + i;
+    if (normalised) {
+      args.stats[3 * row] = moments.mean[i];
+      args.stats[3 * row + 1] = moments.inverse(i);
+      args.stats[3 * row + 2] = moments.count[i];
+    } else {
+      args.stats[row] = stat;
+    }
     T* out = static_cast<T*>(args.y.data) +
              ((head.sequence * head.context + query + i) * args.heads + h) * head.size;
     for_vectors(head.size, [&](std::int64_t c, std::int64_t n) {
@@ -142,35 +154,9 @@ void forward_query_block(const Head& head, std::int64_t h, std::int64_t query, f
   }
 }
 
-/// scores -> weights; d (holding p = dy . v) -> ds. See ops/attention.h.
-void weights_and_slopes(const Head& head, float* scores, float* d, const float* stats,
-                        const float* deltas, std::int64_t query, std::int64_t key) {
-  const AttentionKind kind = head.args.kind;
-  for (std::int64_t i = 0; i < kBlock; ++i) {
-    const float stat = stats[i];
-    const float inverse = kind == AttentionKind::linear && stat > 0 ? 1.0f / stat : 0.0f;
-    for (std::int64_t j = 0; j < kBlock; j += kLanes) {
-      const std::int64_t at = i * kBlock + j;
-      const Vec s = load(scores + at), p = load(d + at);
-      if (kind == AttentionKind::softmax) {
-        const Vec a = exp(s - stat);
-        store(scores + at, a);
-        store(d + at, a * (p - deltas[i]));
-      } else if (kind == AttentionKind::linear) {
-        store(scores + at, s * inverse);
-        store(d + at, (p - deltas[i]) * inverse);
-      }
-    }
-  }
-  if (!head.fully_allowed(query, key)) {
-    head.mask(scores, query, key, 0.0f);
-    head.mask(d, query, key, 0.0f);
-  }
-}
-
 struct BackwardScratch {
   float *keys, *values, *keys_t, *values_t, *d_keys, *d_values;
-  float *q, *dy, *y, *dq, *scores, *slopes, *stats, *deltas;
+  float *q, *dy, *y, *dq, *scores, *slopes, *stats, *inverses, *counts, *deltas;
 
   BackwardScratch(const Head& head, float* memory) {
     const std::int64_t rows = head.padded_context * head.stride, block = kBlock * head.stride;
@@ -192,9 +178,44 @@ struct BackwardScratch {
     scores = cut(kBlock * kBlock);
     slopes = cut(kBlock * kBlock);
     stats = cut(kBlock);
+    inverses = cut(kBlock);
+    counts = cut(kBlock);
     deltas = cut(kBlock);
   }
 };
+
+/// scores -> weights; d (holding p = dy . v) -> ds. See ops/attention.h.
+void weights_and_slopes(const Head& head, const BackwardScratch& scratch, const RowMoments& values,
+                        std::int64_t query, std::int64_t key) {
+  const AttentionKind kind = head.args.kind;
+  float *scores = scratch.scores, *d = scratch.slopes;
+  const float* deltas = scratch.deltas;
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    const float stat = scratch.stats[i];
+    const float factor = scratch.inverses[i], share = deltas[i] / scratch.counts[i];
+    const float inverse = kind == AttentionKind::linear && stat > 0 ? 1.0f / stat : 0.0f;
+    for (std::int64_t j = 0; j < kBlock; j += kLanes) {
+      const std::int64_t at = i * kBlock + j;
+      const Vec s = load(scores + at), p = load(d + at);
+      if (kind == AttentionKind::softmax) {
+        const Vec a = exp(s - stat);
+        store(scores + at, a);
+        store(d + at, a * (p - deltas[i]));
+      } else if (kind == AttentionKind::linear) {
+        store(scores + at, s * inverse);
+        store(d + at, (p - deltas[i]) * inverse);
+      } else if (kind == AttentionKind::normalised) {
+        const Vec a = (s - stat) * factor;
+        store(scores + at, a);
+        store(d + at, (p - values.mean[i] - a * share) * factor);
+      }
+    }
+  }
+  if (!head.fully_allowed(query, key)) {
+    head.mask(scores, query, key, 0.0f);
+    head.mask(d, query, key, 0.0f);
+  }
+}
 
 template <class T>
 void backward_query_block(const Head& head, std::int64_t h, std::int64_t query,
@@ -219,36 +240,48 @@ void backward_query_block(const Head& head, std::int64_t h, std::int64_t query,
     }
     s.deltas[i] = sum(delta);
     const std::int64_t row = (head.sequence * args.heads + h) * head.context + query + i;
-    s.stats[i] = query + i < head.context ? args.stats[row] : 0.0f;
+    const bool inside = query + i < head.context;
+    const bool several = args.kind == AttentionKind::normalised;
+    s.stats[i] = inside ? args.stats[several ? 3 * row : row] : 0.0f;
+    s.inverses[i] = inside && several ? args.stats[3 * row + 1] : 0.0f;
+    s.counts[i] = inside && several ? args.stats[3 * row + 2] : 1.0f;
+  }
+  RowMoments values;  // of dy . v
+  if (args.kind == AttentionKind::normalised) {
+    row_moments(head, query, s.dy, s.values_t, s.scores, values);
   }
   for (std::int64_t block = head.first_block(query); block < head.end_block(query); ++block) {
     const std::int64_t key = block * kBlock;
+    if (head.hidden(query, key)) continue;
     const Part columns = head.diagonal(query, key, Part::columns_upto_row);
-    gemm(kBlock, head.size, s.q, stride, 1, s.keys_t + key * head.stride, kBlock, s.scores, kBlock,
-         false, columns);
-    gemm(kBlock, head.size, s.dy, stride, 1, s.values_t + key * stride, kBlock, s.slopes, kBlock,
-         false, columns);
-    weights_and_slopes(head, s.scores, s.slopes, s.stats, s.deltas, query, key);
-    gemm(stride, kBlock, s.slopes, kBlock, 1, s.keys + key * stride, stride, s.dq, stride, true,
-         head.diagonal(query, key, Part::depth_upto_row));
+    gemm(kBlock, kBlock, head.size, s.q, stride, 1, s.keys_t + key * head.stride, kBlock, s.scores,
+         kBlock, false, columns);
+    gemm(kBlock, kBlock, head.size, s.dy, stride, 1, s.values_t + key * stride, kBlock, s.slopes,
+         kBlock, false, columns);
+    weights_and_slopes(head, s, values, query, key);
+    gemm(kBlock, stride, kBlock, s.slopes, kBlock, 1, s.keys + key * stride, stride, s.dq, stride,
+         true, head.diagonal(query, key, Part::depth_upto_row));
     const Part from_row = head.diagonal(query, key, Part::depth_from_row);
-    gemm(stride, kBlock, s.slopes, 1, kBlock, s.q, stride, s.d_keys + key * stride, stride, true,
-         from_row);
-    gemm(stride, kBlock, s.scores, 1, kBlock, s.dy, stride, s.d_values + key * stride, stride, true,
-         from_row);
+    gemm(kBlock, stride, kBlock, s.slopes, 1, kBlock, s.q, stride, s.d_keys + key * stride, stride,
+         true, from_row);
+    gemm(kBlock, stride, kBlock, s.scores, 1, kBlock, s.dy, stride, s.d_values + key * stride,
+         stride, true, from_row);
   }
   scatter<T>(head, s.dq, s.q, h * head.size, query, kBlock, scale, true);
 }
 
 }  // namespace
 
-std::int64_t attention_scratch_floats(std::int64_t context, std::int64_t head_size) {
-  const std::int64_t stride = padded(head_size, 2 * kLanes);  // as attention_pairs_simd.cpp needs
-  return 6 * padded(context, kBlock) * stride + 6 * kBlock * stride + 4 * kBlock * kBlock +
+std::int64_t attention_scratch_floats(const AttentionArgs& args) {
+  if (sums_states(args)) return feature_scratch_floats(args);
+  // As attention_pairs_simd.cpp needs.
+  const std::int64_t stride = padded(args.head_size, 2 * kLanes);
+  return 6 * padded(args.context, kBlock) * stride + 6 * kBlock * stride + 4 * kBlock * kBlock +
          4 * kBlock;
 }
 
 void attention_forward(const AttentionArgs& args, std::int64_t task, float* scratch) {
+  if (sums_states(args)) return feature_forward(args, task, scratch);
 #ifdef __AVX512BF16__
   if (takes_pairs(args)) {
     return attention_forward_pairs(args, task, scratch);
@@ -276,6 +309,7 @@ void attention_forward(const AttentionArgs& args, std::int64_t task, float* scra
 }
 
 void attention_backward(const AttentionArgs& args, std::int64_t task, float* scratch) {
+  if (sums_states(args)) return feature_backward(args, task, scratch);
 #ifdef __AVX512BF16__
   if (takes_pairs(args)) {
     return attention_backward_pairs(args, task, scratch);

@@ -1,7 +1,8 @@
 // Attention on the GPU (definition: engine/ops/attention/attention.h), forward and backward.
 //
-// Three implementations: `flash` (tensor-core kernels on mma.m16n8k16 for bf16, softmax, head sizes
-// that are a multiple of 8 up to 128), `hopper` (the same on wgmma and TMA, sm_90a alone) and
+// Four implementations: `flash` (tensor-core kernels on mma.m16n8k16 for bf16, softmax without a
+// pattern, head sizes that are a multiple of 8 up to 128), `hopper` (the same on wgmma and TMA,
+// sm_90a alone), `features` (maps of queries and keys, summed in states: time linear in T) and
 // `generic` (everything else, f32 math). None keeps a T x T matrix, allocates, synchronises or adds
 // floats atomically: every sum has a fixed order, so equal inputs give equal bits, and the launches
 // can be captured in a graph.
@@ -17,7 +18,7 @@
 
 namespace fathom::engine::cuda {
 
-enum class AttentionKernel : std::uint8_t { generic, flash, hopper };
+enum class AttentionKernel : std::uint8_t { generic, flash, hopper, features };
 
 /// A shape and the kernels that serve it.
 struct AttentionConfig {
@@ -26,6 +27,10 @@ struct AttentionConfig {
   Gpu gpu;
   AttentionKernel forward = AttentionKernel::generic, backward = AttentionKernel::generic;
   bool small_tiles = false;  // of the flash forward
+  // AttentionPattern's tables on the device, of a shape that has a pattern.
+  const std::uint64_t* visible = nullptr;
+  const BlockView* views = nullptr;
+  const float* directions = nullptr;  // [K, F] on the device, of random features
 
   /// Whether the backward also makes the column sums of d_qkv.
   bool sums_columns() const;

@@ -1,4 +1,4 @@
-// Attention in f32 for every kind, mask, window and head size up to 256, without tensor cores.
+// Attention in f32 for every kind, mask, pattern and head size up to 256, without tensor cores.
 //
 // qkv is first mapped to f32 as the weights see it (rotated by rotary positions, f = elu + 1 for
 // linear attention; skipped where that changes nothing). Blocks of 16 x 16 threads then work on
@@ -33,17 +33,6 @@ struct MapArgs {
   bool linear;
   std::int64_t items;  // B T (H + 2 G) K
   int context, heads, key_heads, head_size;
-
-  /// The rotated value at column c of a head (before the feature map).
-  template <class Value>
-  __device__ float rotated(const Value* head, std::int64_t t, int c) const {
-    const float own = value(head, c);
-    if (rotations == nullptr) return own;
-    const int half = head_size / 2;
-    const float2 rotation = rotations[t * half + c % half];
-    const float other = value(head, (c + half) % head_size);
-    return c < half ? own * rotation.x - other * rotation.y : other * rotation.y + own * rotation.x;
-  }
 };
 
 template <class Value>
@@ -57,7 +46,7 @@ __global__ void map_kernel(const MapArgs args, const Value* qkv, float* x) {
     return;
   }
   const int c = static_cast<int>(column % args.head_size);
-  const float seen = args.rotated(qkv + item - c, row % args.context, c);
+  const float seen = rotated(args.rotations, qkv + item - c, args.head_size, row % args.context, c);
   x[item] = !args.linear ? seen : seen > 0 ? seen + 1 : expf(seen);
 }
 
@@ -77,7 +66,7 @@ __global__ void map_back_kernel(const MapArgs args, const Value* qkv, const floa
   const std::int64_t head = item - c;
   const auto slope = [&](int at) {
     if (!args.linear) return 1.0f;
-    const float seen = args.rotated(qkv + head, t, at);
+    const float seen = rotated(args.rotations, qkv + head, args.head_size, t, at);
     return seen > 0 ? 1.0f : expf(seen);
   };
   float out = d[item] * slope(c);
@@ -96,7 +85,7 @@ bool needs_map(const AttentionShape& s, bool bf16) {
 
 struct GenericScratch {
   float2* rotations;
-  float *delta, *x, *d;
+  float *delta, *means, *x, *d;
   std::size_t bytes;
 };
 
@@ -109,12 +98,13 @@ GenericScratch cut(const AttentionShape& s, bool bf16, void* scratch) {
       needs_map(s, bf16) ? aligned(rows * static_cast<std::size_t>(s.qkv_cols()) * 4) : 0;
   auto* base = static_cast<unsigned char*>(scratch);
   GenericScratch out{};
-  out.bytes = table + numbers + 2 * copy;
+  out.bytes = table + 2 * numbers + 2 * copy;
   if (base == nullptr) return out;
   out.rotations = reinterpret_cast<float2*>(base);
   out.delta = reinterpret_cast<float*>(base + table);
-  out.x = reinterpret_cast<float*>(base + table + numbers);
-  out.d = reinterpret_cast<float*>(base + table + numbers + copy);
+  out.means = reinterpret_cast<float*>(base + table + numbers);
+  out.x = reinterpret_cast<float*>(base + table + 2 * numbers);
+  out.d = reinterpret_cast<float*>(base + table + 2 * numbers + copy);
   return out;
 }
 
@@ -138,7 +128,11 @@ unsigned blocks_of(std::int64_t items, int threads) {
   return static_cast<unsigned>((items + threads - 1) / threads);
 }
 
-GenericArgs common_args(const AttentionShape& s, const GenericScratch& scratch) {
+GenericArgs common_args(const AttentionConfig& config, const GenericScratch& scratch) {
+  const AttentionShape& s = config.shape;
+  if (s.has_pattern() && config.visible == nullptr) {
+    throw InternalError("attention: the tables of the pattern are not on the device");
+  }
   if (s.head_size > 256) throw ConfigError("attention: head sizes above 256 are not served");
   GenericArgs args{};
   const AttentionBand band = attention_band(s);
@@ -152,6 +146,9 @@ GenericArgs common_args(const AttentionShape& s, const GenericScratch& scratch) 
   args.below = band.below;
   args.scale = s.scale;
   args.delta = scratch.delta;
+  args.means = scratch.means;
+  args.visible = config.visible;
+  args.views = config.views;
   return args;
 }
 
@@ -186,6 +183,12 @@ struct ForwardFloats {
     return 3 * Tile<TS, KMAX>::kFloats + TS * (TS + 1);
   }
 };
+struct MomentFloats {
+  template <int TS, int KMAX>
+  static constexpr int count() {
+    return 2 * Tile<TS, KMAX>::kFloats;
+  }
+};
 struct DqFloats {
   template <int TS, int KMAX>
   static constexpr int count() {
@@ -218,15 +221,25 @@ void with_tile(const AttentionConfig& config, const Body& body) {
   with_rows<Floats, 256>(config.gpu, body);
 }
 
+template <class Value, bool VALUES>
+void row_moments(const AttentionConfig& config, const GenericArgs& args, cudaStream_t stream) {
+  if (config.shape.kind != AttentionKind::normalised) return;
+  with_tile<MomentFloats>(config, [&]<int TS, int KMAX>() {
+    launch(generic_moments_kernel<TS, KMAX, Value, VALUES>, args,
+           config.shape.batch * config.shape.heads, TS, MomentFloats::count<TS, KMAX>(), stream);
+  });
+}
+
 template <class Value>
 void forward(const AttentionConfig& config, const Value* qkv, Value* y, float* stats, void* scratch,
              cudaStream_t stream) {
   const AttentionShape& s = config.shape;
   const GenericScratch parts = cut(s, !std::is_same_v<Value, float>, scratch);
-  GenericArgs args = common_args(s, parts);
+  GenericArgs args = common_args(config, parts);
   args.x = mapped(s, qkv, parts, stream);
   args.y = y;
   args.stats = stats;
+  row_moments<Value, false>(config, args, stream);
   with_tile<ForwardFloats>(config, [&]<int TS, int KMAX>() {
     launch(generic_forward_kernel<TS, KMAX, Value>, args, s.batch * s.heads, TS,
            ForwardFloats::count<TS, KMAX>(), stream);
@@ -239,7 +252,7 @@ void backward(const AttentionConfig& config, const Value* dy, const Value* qkv, 
   constexpr bool kBf16 = !std::is_same_v<Value, float>;
   const AttentionShape& s = config.shape;
   const GenericScratch parts = cut(s, kBf16, scratch);
-  GenericArgs args = common_args(s, parts);
+  GenericArgs args = common_args(config, parts);
   args.x = mapped(s, qkv, parts, stream);
   args.dy = dy;
   args.y_in = y;
@@ -251,6 +264,7 @@ void backward(const AttentionConfig& config, const Value* dy, const Value* qkv, 
   const std::int64_t rows = s.batch * s.context * s.heads;
   generic_delta_kernel<Value><<<blocks_of(rows, 8), 256, 0, stream>>>(args, rows);
   check_launch();
+  row_moments<Value, true>(config, args, stream);
   with_tile<DkvFloats>(config, [&]<int TS, int KMAX>() {
     launch(generic_dq_kernel<TS, KMAX, Value>, args, s.batch * s.heads, TS,
            DqFloats::count<TS, KMAX>(), stream);

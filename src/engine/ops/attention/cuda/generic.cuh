@@ -1,41 +1,40 @@
 // The tile kernels of generic.cu, which launches them: forward, delta, dq, dk and dv.
 #pragma once
 
-#include <cuda_bf16.h>
-
 #include "engine/ops/attention/cuda/attention_kernels.h"
+#include "engine/ops/attention/cuda/rotated.cuh"
 
 namespace fathom::engine::cuda {
 namespace {
+
+constexpr float kNormEpsilon = 1e-5f;  // of normalised attention
 
 struct GenericArgs {
   const float* x;  // [B T, (H + 2 G) K], mapped
   float* d;        // same shape: gradients of x
   const void *dy, *y_in;
   void* y;
-  float *stats, *delta;  // [B H, T]
+  float *stats, *delta;  // [B H, T]; of normalised attention stats has three numbers
+  float* means;          // [B H, T]: of dy . v over the keys, for normalised attention
   int context, heads, key_heads, head_size, stride;
   AttentionKind kind;
   int above, below;
   float scale;
+  const std::uint64_t* visible;  // AttentionPattern's tables, or null: the band decides
+  const BlockView* views;
 
+  __device__ int words() const { return (context + 63) / 64; }
   __device__ bool allows(int query, int key) const {
-    return query < context && key < context && key <= query + above && key >= query - below;
+    const bool inside = query < context && key < context;
+    if (visible == nullptr) return inside && key <= query + above && key >= query - below;
+    return inside &&
+           (visible[static_cast<std::int64_t>(query) * words() + key / 64] >> key % 64 & 1);
+  }
+  /// No query of the tile sees any key of the other; a tile lies in one block of 64.
+  __device__ bool hidden(int query0, int key0) const {
+    return views != nullptr && views[query0 / 64 * words() + key0 / 64] == BlockView::none;
   }
 };
-
-__device__ float value(const float* x, std::int64_t at) {
-  return x[at];
-}
-__device__ float value(const __nv_bfloat16* x, std::int64_t at) {
-  return __bfloat162float(x[at]);
-}
-__device__ void put(float* x, std::int64_t at, float v) {
-  x[at] = v;
-}
-__device__ void put(__nv_bfloat16* x, std::int64_t at, float v) {
-  x[at] = __float2bfloat16_rn(v);
-}
 
 template <int TS, int KMAX>
 struct Tile {
@@ -103,7 +102,7 @@ __device__ float row_sum(float x) {
 /// (`sum` and the row of `out`) shrinking with it.
 template <int R, int C>
 __device__ void weigh_row(const GenericArgs& args, float (&s)[R], float& top, float& sum,
-                          float (&out)[C], int query, int key0) {
+                          float (&out)[C], int query, int key0, std::int64_t number) {
   float best = top;
   if (args.kind == AttentionKind::softmax) {
     for (int c = 0; c < R; ++c) {
@@ -119,6 +118,11 @@ __device__ void weigh_row(const GenericArgs& args, float (&s)[R], float& top, fl
     for (int c = 0; c < C; ++c) out[c] *= shrink;
 #pragma unroll
     for (int c = 0; c < R; ++c) s[c] = expf(s[c] - base);
+  } else if (args.kind == AttentionKind::normalised) {
+    const float mean = args.stats[3 * number], inverse = args.stats[3 * number + 1];
+    for (int c = 0; c < R; ++c) {
+      s[c] = args.allows(query, key0 + 16 * c) ? (s[c] * args.scale - mean) * inverse : 0;
+    }
   } else {
     const float factor = args.kind == AttentionKind::none ? args.scale : 1;
     for (int c = 0; c < R; ++c) s[c] = args.allows(query, key0 + 16 * c) ? s[c] * factor : 0;
@@ -143,6 +147,7 @@ __global__ void __launch_bounds__(256) generic_forward_kernel(const GenericArgs 
   for (int r = 0; r < R; ++r) top[r] = -INFINITY;
   const int end = min(args.context, q0 + TS + args.above);
   for (int k0 = max(0, q0 - args.below) / TS * TS; k0 < end; k0 += TS) {
+    if (args.hidden(q0, k0)) continue;
     __syncthreads();
     load<TS, KMAX>(k, x + (args.heads + g) * args.head_size, args.stride, k0, args);
     load<TS, KMAX>(v, x + (args.heads + args.key_heads + g) * args.head_size, args.stride, k0,
@@ -152,7 +157,9 @@ __global__ void __launch_bounds__(256) generic_forward_kernel(const GenericArgs 
     dots<R, kStride>(s, q, k, args.head_size, ty, tx);
 #pragma unroll
     for (int r = 0; r < R; ++r) {
-      weigh_row(args, s[r], top[r], sum[r], out[r], q0 + ty + 16 * r, k0 + tx);
+      const int i = min(q0 + ty + 16 * r, args.context - 1);
+      weigh_row(args, s[r], top[r], sum[r], out[r], q0 + ty + 16 * r, k0 + tx,
+                static_cast<std::int64_t>(sequence) * args.context + i);
 #pragma unroll
       for (int c = 0; c < R; ++c) {
         sum[r] += s[r][c];
@@ -168,10 +175,12 @@ __global__ void __launch_bounds__(256) generic_forward_kernel(const GenericArgs 
     const float total = row_sum(sum[r]);
     if (i >= args.context) continue;
     float stat = 0, factor = 1;
-    if (args.kind != AttentionKind::none) factor = total > 0 ? 1 / total : 0;
+    const bool several = args.kind == AttentionKind::normalised;  // and written already
+    if (args.kind != AttentionKind::none && !several) factor = total > 0 ? 1 / total : 0;
     if (args.kind == AttentionKind::softmax && total > 0) stat = top[r] + logf(total);
     if (args.kind == AttentionKind::linear) stat = total;
-    if (tx == 0) args.stats[static_cast<std::int64_t>(sequence) * args.context + i] = stat;
+    if (tx == 0 && !several)
+      args.stats[static_cast<std::int64_t>(sequence) * args.context + i] = stat;
     const std::int64_t row =
         ((static_cast<std::int64_t>(b) * args.context + i) * args.heads + h) * args.head_size;
     for (int c = 0; c < C; ++c) {
@@ -198,14 +207,92 @@ __global__ void generic_delta_kernel(const GenericArgs args, std::int64_t rows) 
   if (lane == 0) args.delta[(b * args.heads + h) * args.context + t] = sum;
 }
 
+/// What the backward knows of a row.
+struct RowNumbers {
+  float stat, delta;
+  float inverse, mean;  // of normalised attention, whose delta is divided by the count
+
+  __device__ static RowNumbers at(const GenericArgs& args, std::int64_t row) {
+    if (args.kind != AttentionKind::normalised) return {args.stats[row], args.delta[row], 0, 0};
+    const float* stats = args.stats + 3 * row;
+    return {stats[0], args.delta[row] / fmaxf(stats[2], 1), stats[1], args.means[row]};
+  }
+};
+
+/// Means and variances of <a_i, b_j> over the keys j that i sees: of the scores into `stats`, or,
+/// with dy and values, the means alone. Two passes, so that nothing cancels.
+template <int TS, int KMAX, class Value, bool VALUES>
+__global__ void __launch_bounds__(256) generic_moments_kernel(const GenericArgs args) {
+  constexpr int R = TS / 16, kStride = Tile<TS, KMAX>::kStride;
+  extern __shared__ float memory[];
+  float *a = memory, *b = a + Tile<TS, KMAX>::kFloats;
+  const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
+  const int tiles = (args.context + TS - 1) / TS;
+  const int sequence = blockIdx.x / tiles, q0 = blockIdx.x % tiles * TS;
+  const int h = sequence % args.heads, g = h / (args.heads / args.key_heads);
+  const std::int64_t first_row = static_cast<std::int64_t>(sequence / args.heads) * args.context;
+  const float* x = args.x + first_row * args.stride;
+  const std::int64_t y_stride = args.heads * args.head_size;
+  if constexpr (VALUES) {
+    load<TS, KMAX>(a,
+                   static_cast<const Value*>(args.dy) + first_row * y_stride + h * args.head_size,
+                   y_stride, q0, args);
+  } else {
+    load<TS, KMAX>(a, x + h * args.head_size, args.stride, q0, args);
+  }
+  const int column = (args.heads + (VALUES ? args.key_heads : 0) + g) * args.head_size;
+  const float factor = VALUES ? 1 : args.scale;
+  float mean[R] = {}, square[R] = {}, count[R] = {};
+  const int end = min(args.context, q0 + TS + args.above);
+  for (int pass = 0; pass < (VALUES ? 1 : 2); ++pass) {
+    float sum[R] = {}, seen[R] = {};
+    for (int k0 = max(0, q0 - args.below) / TS * TS; k0 < end; k0 += TS) {
+      if (args.hidden(q0, k0)) continue;
+      __syncthreads();
+      load<TS, KMAX>(b, x + column, args.stride, k0, args);
+      __syncthreads();
+      float s[R][R];
+      dots<R, kStride>(s, a, b, args.head_size, ty, tx);
+      for (int r = 0; r < R; ++r) {
+        for (int c = 0; c < R; ++c) {
+          if (!args.allows(q0 + ty + 16 * r, k0 + tx + 16 * c)) continue;
+          const float apart = s[r][c] * factor - mean[r];
+          sum[r] += pass == 0 ? apart : apart * apart;
+          seen[r] += 1;
+        }
+      }
+    }
+    for (int r = 0; r < R; ++r) {
+      count[r] = row_sum(seen[r]);
+      (pass == 0 ? mean : square)[r] = row_sum(sum[r]) / fmaxf(count[r], 1);
+    }
+  }
+  for (int r = 0; r < R; ++r) {
+    const int i = q0 + ty + 16 * r;
+    if (i >= args.context || tx != 0) continue;
+    const std::int64_t row = static_cast<std::int64_t>(sequence) * args.context + i;
+    if (VALUES) {
+      args.means[row] = mean[r];
+    } else {
+      args.stats[3 * row] = mean[r];
+      args.stats[3 * row + 1] = count[r] > 0 ? rsqrtf(square[r] + kNormEpsilon) : 0;
+      args.stats[3 * row + 2] = count[r];
+    }
+  }
+}
+
 /// The weight a of a score and the gradient ds of the unscaled score q . k, from dp = dy . v.
-__device__ void weigh(const GenericArgs& args, bool allowed, float score, float dp, float stat,
-                      float delta, float& a, float& ds) {
+__device__ void weigh(const GenericArgs& args, bool allowed, float score, float dp,
+                      const RowNumbers& row, float& a, float& ds) {
+  const float stat = row.stat, delta = row.delta;
   a = ds = 0;
   if (!allowed) return;
   if (args.kind == AttentionKind::softmax) {
     a = expf(score * args.scale - stat);
     ds = args.scale * a * (dp - delta);
+  } else if (args.kind == AttentionKind::normalised) {
+    a = (score * args.scale - stat) * row.inverse;
+    ds = args.scale * row.inverse * (dp - row.mean - a * delta);
   } else if (args.kind == AttentionKind::linear) {
     a = score / stat;
     ds = (dp - delta) / stat;
@@ -232,14 +319,15 @@ __global__ void __launch_bounds__(256) generic_dq_kernel(const GenericArgs args)
   load<TS, KMAX>(q, x + h * args.head_size, args.stride, q0, args);
   load<TS, KMAX>(dy, static_cast<const Value*>(args.dy) + first_row * y_stride + h * args.head_size,
                  y_stride, q0, args);
-  float stat[R], delta[R], out[R][C] = {};
+  RowNumbers numbers[R];
+  float out[R][C] = {};
   for (int r = 0; r < R; ++r) {
     const int i = min(q0 + ty + 16 * r, args.context - 1);
-    stat[r] = args.stats[static_cast<std::int64_t>(sequence) * args.context + i];
-    delta[r] = args.delta[static_cast<std::int64_t>(sequence) * args.context + i];
+    numbers[r] = RowNumbers::at(args, static_cast<std::int64_t>(sequence) * args.context + i);
   }
   const int end = min(args.context, q0 + TS + args.above);
   for (int k0 = max(0, q0 - args.below) / TS * TS; k0 < end; k0 += TS) {
+    if (args.hidden(q0, k0)) continue;
     __syncthreads();
     load<TS, KMAX>(k, x + (args.heads + g) * args.head_size, args.stride, k0, args);
     load<TS, KMAX>(v, x + (args.heads + args.key_heads + g) * args.head_size, args.stride, k0,
@@ -254,7 +342,7 @@ __global__ void __launch_bounds__(256) generic_dq_kernel(const GenericArgs args)
       for (int c = 0; c < R; ++c) {
         const bool allowed = args.allows(q0 + ty + 16 * r, k0 + tx + 16 * c);
         float a, ds;
-        weigh(args, allowed, s[r][c], dp[r][c], stat[r], delta[r], a, ds);
+        weigh(args, allowed, s[r][c], dp[r][c], numbers[r], a, ds);
         p[(ty + 16 * r) * (TS + 1) + tx + 16 * c] = ds;
       }
     }
@@ -280,12 +368,11 @@ __device__ void weigh_keys(const GenericArgs& args, const float (&s)[R][R], cons
 #pragma unroll
   for (int c = 0; c < R; ++c) {
     const int i = query0 + 16 * c;
-    const float stat = args.stats[numbers + min(i, args.context - 1)];
-    const float delta = args.delta[numbers + min(i, args.context - 1)];
+    const RowNumbers row = RowNumbers::at(args, numbers + min(i, args.context - 1));
 #pragma unroll
     for (int r = 0; r < R; ++r) {
       float a, ds;
-      weigh(args, args.allows(i, key0 + 16 * r), s[r][c], dp[r][c], stat, delta, a, ds);
+      weigh(args, args.allows(i, key0 + 16 * r), s[r][c], dp[r][c], row, a, ds);
       weights[16 * r * (TS + 1) + 16 * c] = a;
       slopes[16 * r * (TS + 1) + 16 * c] = ds;
     }
@@ -318,6 +405,7 @@ __global__ void __launch_bounds__(256) generic_dkv_kernel(const GenericArgs args
   for (int h = g * group; h < (g + 1) * group; ++h) {
     const std::int64_t numbers = (static_cast<std::int64_t>(b) * args.heads + h) * args.context;
     for (int i0 = first; i0 < end; i0 += TS) {
+      if (args.hidden(i0, k0)) continue;
       __syncthreads();
       load<TS, KMAX>(q, x + h * args.head_size, args.stride, i0, args);
       load<TS, KMAX>(dy,

@@ -21,10 +21,17 @@ void generic_forward(const AttentionConfig& config, const void* qkv, void* y, fl
 void generic_backward(const AttentionConfig& config, const void* dy, const void* qkv, const void* y,
                       const float* stats, void* d_qkv, void* scratch, cudaStream_t stream);
 
+std::size_t feature_scratch_bytes(const AttentionConfig& config);
+void feature_forward(const AttentionConfig& config, const void* qkv, void* y, float* stats,
+                     void* scratch, cudaStream_t stream);
+void feature_backward(const AttentionConfig& config, const void* dy, const void* qkv, const void* y,
+                      const float* stats, void* d_qkv, void* scratch, cudaStream_t stream);
+
 /// rotations[t, i] = (cos, sin) of t base^(-2i/K) for i < K/2, computed in double.
 void launch_rotary_table(const AttentionShape& shape, float2* rotations, cudaStream_t stream);
 
-/// The mask as a band: query i sees the keys i - below <= j <= i + above.
+/// The mask as a band: query i sees the keys i - below <= j <= i + above, or with a pattern some of
+/// them.
 struct AttentionBand {
   int above, below;
 };

@@ -1,0 +1,10 @@
+// By itself, so that kernels may know it without the standard library (cpu/kernels.h).
+#pragma once
+
+#include <cstdint>
+
+namespace fathom::engine {
+
+enum class KeyMap : std::uint8_t { smear, project, synthesise };
+
+}  // namespace fathom::engine
