@@ -85,26 +85,36 @@ LayersAndWidth shape_of(const RunPoint& point) {
 
 std::optional<JointFit> fit_joint(std::span<const RunPoint> points, const JointForm& form,
                                   const JointOptions& options, std::string& reason) {
-  if (points.size() < as_size(form.size()) + 3) {
-    reason = fmt::format("{} runs for the {} coefficients of {}", points.size(), form.size(),
-                         form.name());
-    return std::nullopt;
+  return JointFits(points, options).fit(form, reason);
+}
+
+std::optional<JointFit> JointFits::fit(const JointForm& form, std::string& reason) {
+  auto place = known_.find(form.name());
+  if (place == known_.end()) place = known_.emplace(form.name(), search(form)).first;
+  if (!place->second.fit) reason = place->second.reason;
+  return place->second.fit;
+}
+
+JointFits::Known JointFits::search(const JointForm& form) {
+  if (points_.size() < as_size(form.size()) + 3) {
+    return {std::nullopt, fmt::format("{} runs for the {} coefficients of {}", points_.size(),
+                                      form.size(), form.name())};
   }
-  const JointObjective objective(form, points);
+  const JointObjective objective(form, points_);
   std::vector<Minimum> coarse;
-  for (std::size_t s = 0; s < options.starts; ++s) {
-    const RandomStream random(options.seed, s);
+  for (std::size_t s = 0; s < options_.starts; ++s) {
+    const RandomStream random(options_.seed, s);
     coarse.push_back(descend(objective, random_start(objective, random), kWideDelta, kWideSteps));
   }
   std::sort(coarse.begin(), coarse.end(),
             [](const Minimum& a, const Minimum& b) { return a.value < b.value; });
   JointFit fit;
   fit.form = form;
-  fit.runs = points.size();
+  fit.runs = points_.size();
   std::vector<Minimum> kept;
   for (const Minimum& minimum : coarse) {
     if (kept.size() >= kPolished) break;
-    const Minimum sharp = sharpen(objective, minimum.x, kWideDelta, options.delta);
+    const Minimum sharp = sharpen(objective, minimum.x, kWideDelta, options_.delta);
     if (!std::isfinite(sharp.value) || !JointLaw(form, sharp.x).physical()) {
       ++fit.rejected;
       continue;
@@ -115,15 +125,15 @@ std::optional<JointFit> fit_joint(std::span<const RunPoint> points, const JointF
     // The additive law is this one with phi = 0: never end above it.
     JointForm additive = form;
     additive.interaction = false;
-    if (const auto plain = fit_joint(points, additive, options, reason)) {
+    std::string ignored;
+    if (const auto plain = this->fit(additive, ignored)) {
       const Minimum sharp = sharpen(objective, with_interaction(plain->coefficients),
-                                    10 * options.delta, options.delta);
+                                    10 * options_.delta, options_.delta);
       if (JointLaw(form, sharp.x).physical()) kept.push_back(sharp);
     }
   }
   if (kept.empty()) {
-    reason = fmt::format("every minimum of {} has a negative exponent", form.name());
-    return std::nullopt;
+    return {std::nullopt, fmt::format("every minimum of {} has a negative exponent", form.name())};
   }
   const Minimum& best =
       *std::min_element(kept.begin(), kept.end(),
@@ -133,11 +143,12 @@ std::optional<JointFit> fit_joint(std::span<const RunPoint> points, const JointF
   fit.objective = best.value;
   fit.mean_error = mean_abs(objective.residuals(best.x));
   fit.aic = 2 * as_double(fit.runs) * std::log(fit.mean_error) + 2 * form.size();
-  return fit;
+  return {std::move(fit), ""};
 }
 
-void hold_out_largest(std::span<const RunPoint> points, const JointOptions& options,
-                      std::size_t shapes, double tokens_above, JointFit& fit) {
+HeldOutShapes::HeldOutShapes(std::span<const RunPoint> points, const JointOptions& options,
+                             std::size_t shapes, double tokens_above)
+    : shapes_(shapes) {
   std::map<LayersAndWidth, double> sizes;
   for (const RunPoint& point : points) sizes[shape_of(point)] = point.params;
   if (sizes.size() < shapes + 3) return;
@@ -146,24 +157,29 @@ void hold_out_largest(std::span<const RunPoint> points, const JointOptions& opti
   std::sort(order.rbegin(), order.rend());
   std::set<LayersAndWidth> out;
   for (std::size_t i = 0; i < shapes; ++i) out.insert(order[i].second);
-  std::vector<RunPoint> seen;
   for (const RunPoint& point : points) {
-    if (!out.contains(shape_of(point))) seen.push_back(point);
+    if (!out.contains(shape_of(point))) {
+      seen_.push_back(point);
+    } else if (point.tokens > tokens_above) {
+      left_out_.push_back(point);
+    }
   }
+  fits_.emplace(seen_, options);
+}
+
+void HeldOutShapes::judge(JointFit& fit) {
   std::string reason;
-  const auto refit = fit_joint(seen, fit.form, options, reason);
-  if (!refit) return;
+  const auto refit = fits_ ? fits_->fit(fit.form, reason) : std::nullopt;
+  if (!refit || left_out_.empty()) return;
   std::vector<double> errors;
-  for (const RunPoint& point : points) {
-    if (!out.contains(shape_of(point)) || point.tokens <= tokens_above) continue;
+  for (const RunPoint& point : left_out_) {
     const double predicted = refit->law().loss(as_double(point.layers), as_double(point.width),
                                                point.params, point.tokens);
     errors.push_back(std::fabs(predicted / point.loss - 1));
   }
-  if (errors.empty()) return;
   fit.holdout_error = mean(errors);
   fit.holdout_runs = errors.size();
-  fit.holdout_shapes = shapes;
+  fit.holdout_shapes = shapes_;
 }
 
 void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& options,

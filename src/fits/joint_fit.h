@@ -8,6 +8,7 @@
 // AIC = 2 n ln(mean |ln loss - ln prediction|) + 2 k.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,14 +44,51 @@ struct JointFit {
   JointLaw law() const { return {form, coefficients}; }
 };
 
-/// Absent, with the reason, when every minimum is unphysical or the runs are too few.
+/// Fits of several forms to the same runs. A form that another one starts from (the additive law is
+/// the interacting one with phi = 0) is fitted once.
+class JointFits {
+ public:
+  /// The runs must outlive this.
+  JointFits(std::span<const RunPoint> points, const JointOptions& options)
+      : points_(points), options_(options) {}
+
+  /// Absent, with the reason, when every minimum is unphysical or the runs are too few.
+  std::optional<JointFit> fit(const JointForm& form, std::string& reason);
+  /// How many forms were descended to, from all their starts.
+  std::size_t count() const { return known_.size(); }
+
+ private:
+  struct Known {
+    std::optional<JointFit> fit;
+    std::string reason;
+  };
+  Known search(const JointForm& form);
+
+  std::span<const RunPoint> points_;
+  JointOptions options_;
+  std::map<std::string, Known> known_;  // by the form's name
+};
+
 std::optional<JointFit> fit_joint(std::span<const RunPoint> points, const JointForm& form,
                                   const JointOptions& options, std::string& reason);
 
-/// Refits without the `shapes` shapes of most parameters and predicts their runs of more than
-/// `tokens_above` tokens; fills the holdout fields.
-void hold_out_largest(std::span<const RunPoint> points, const JointOptions& options,
-                      std::size_t shapes, double tokens_above, JointFit& fit);
+/// The `shapes` shapes of most parameters are left out, forms refitted without them and their runs
+/// of more than `tokens_above` tokens predicted.
+class HeldOutShapes {
+ public:
+  HeldOutShapes(std::span<const RunPoint> points, const JointOptions& options, std::size_t shapes,
+                double tokens_above);
+  HeldOutShapes(const HeldOutShapes&) = delete;
+  HeldOutShapes& operator=(const HeldOutShapes&) = delete;
+
+  /// Fills the holdout fields; leaves them where too few shapes are left.
+  void judge(JointFit& fit);
+
+ private:
+  std::size_t shapes_ = 0;
+  std::vector<RunPoint> seen_, left_out_;
+  std::optional<JointFits> fits_;  // to `seen_`; absent when too few are left
+};
 
 /// Refits to perturbed losses, warm-started; fills replicates and intervals. Runs of one shape at
 /// several token counts are one trajectory: their residuals flip sign together (wild cluster

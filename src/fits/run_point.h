@@ -16,4 +16,17 @@ struct RunPoint {
   std::uint64_t seed = 0;
 };
 
+/// What a quantity of a run can be at all. Numbers outside are mistakes, and the fits, which work
+/// in logarithms, would spend minutes on them.
+struct RunRange {
+  const char* name;
+  double low, high;
+  bool holds(double value) const { return value >= low && value <= high; }
+};
+inline constexpr RunRange kRunLayers{"layers", 1, 1e6};
+inline constexpr RunRange kRunWidth{"width", 1, 1e9};
+inline constexpr RunRange kRunParams{"params", 1, 1e18};
+inline constexpr RunRange kRunTokens{"tokens", 1, 1e18};
+inline constexpr RunRange kRunLoss{"loss", 1e-12, 1e6};
+
 }  // namespace fathom::fits

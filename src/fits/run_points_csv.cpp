@@ -21,6 +21,7 @@ constexpr const char* kParams = "params";
 constexpr const char* kTokens = "tokens";
 constexpr const char* kLoss = "loss";
 constexpr const char* kSeed = "seed";
+constexpr RunRange kSeeds{kSeed, -9e18, 9e18};
 
 /// What other tools call the columns; the first that the table has is taken.
 const std::map<std::string, std::vector<std::string>>& aliases() {
@@ -92,20 +93,20 @@ std::vector<RunPoint> read_run_points(const std::filesystem::path& path,
           return (table.cell(row, condition.column) == condition.value) == condition.equal;
         });
     if (!wanted) continue;
-    const auto positive = [&](const std::string& column) {
+    const auto number = [&](const std::string& column, const RunRange& range) {
       const double value = table.number(row, column);
-      if (std::isfinite(value) && value > 0) return value;
-      throw DataError(fmt::format("{} line {}: {} is {}, not a number above zero", origin, row + 2,
-                                  column, value));
+      if (range.holds(value)) return value;
+      throw DataError(fmt::format("{} line {}: {} is {}, not a number from {:g} to {:g}", origin,
+                                  row + 2, column, value, range.low, range.high));
     };
     RunPoint point;
     point.id = id.empty() ? fmt::format("row {}", row + 2) : table.cell(row, id);
-    point.layers = std::llround(positive(layers));
-    point.width = std::llround(positive(width));
-    point.params = positive(params);
-    point.tokens = positive(tokens);
-    point.loss = positive(loss);
-    if (!seed.empty()) point.seed = as_size(std::llround(std::fabs(table.number(row, seed))));
+    point.layers = std::llround(number(layers, kRunLayers));
+    point.width = std::llround(number(width, kRunWidth));
+    point.params = number(params, kRunParams);
+    point.tokens = number(tokens, kRunTokens);
+    point.loss = number(loss, kRunLoss);
+    if (!seed.empty()) point.seed = as_size(std::llround(std::fabs(number(seed, kSeeds))));
     points.push_back(std::move(point));
   }
   if (points.empty()) throw DataError(fmt::format("{} holds no runs that were asked for", origin));

@@ -9,6 +9,7 @@
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "fits/condensed_runs.h"
 #include "fits/design_check.h"
 #include "fits/statistics.h"
 #include "fits/study_verdict.h"
@@ -21,11 +22,16 @@ constexpr int kCurvePoints = 60;
 void check_points(std::span<const RunPoint> points) {
   if (points.empty()) throw ConfigError("no finished runs to fit");
   for (const RunPoint& point : points) {
-    const bool sound = point.layers > 0 && point.width > 0 && point.params > 0 &&
-                       point.tokens > 0 && point.loss > 0 && std::isfinite(point.params) &&
-                       std::isfinite(point.tokens) && std::isfinite(point.loss);
-    if (!sound)
-      throw ConfigError(fmt::format("run {} has a number that is not above zero", point.id));
+    const auto check = [&](double value, const RunRange& range) {
+      if (range.holds(value)) return;
+      throw ConfigError(fmt::format("run {}: {} is {}, not a number from {:g} to {:g}", point.id,
+                                    range.name, value, range.low, range.high));
+    };
+    check(as_double(point.layers), kRunLayers);
+    check(as_double(point.width), kRunWidth);
+    check(point.params, kRunParams);
+    check(point.tokens, kRunTokens);
+    check(point.loss, kRunLoss);
   }
 }
 
@@ -165,6 +171,8 @@ void fit_joint_forms(std::span<const RunPoint> points, const DesignCheck& design
   std::map<std::pair<std::int64_t, std::int64_t>, int> shapes;
   for (const RunPoint& p : points) ++shapes[{p.layers, p.width}];
   const std::size_t left_out = std::clamp<std::size_t>(shapes.size() / 6, 1, 3);
+  JointFits fits(points, options.joint);
+  HeldOutShapes held_out(points, options.joint, left_out, options.holdout_tokens_above);
   std::string reason;
   for (const JointForm& form : candidate_forms(design.separates_tokens)) {
     // Two runs a coefficient: fewer and the form follows the noise.
@@ -173,9 +181,9 @@ void fit_joint_forms(std::span<const RunPoint> points, const DesignCheck& design
                            form.name());
       continue;
     }
-    auto joint = fit_joint(points, form, options.joint, reason);
+    auto joint = fits.fit(form, reason);
     if (!joint) continue;
-    hold_out_largest(points, options.joint, left_out, options.holdout_tokens_above, *joint);
+    held_out.judge(*joint);
     fit.forms.push_back(std::move(*joint));
   }
   if (fit.forms.empty()) {
@@ -211,8 +219,11 @@ StudyFit fit_study(std::span<const RunPoint> given, const FitOptions& options) {
   check_points(points);
   StudyFit fit;
   describe(points, fit);
+  CondensedRuns condensed = condense_runs(points, options.most_runs);
+  points = std::move(condensed.runs);
   const DesignCheck design = check_design(points);
   fit.warnings = design.warnings;
+  if (!condensed.note.empty()) fit.warnings.push_back(condensed.note);
   const std::vector<RunPoint> compared = longest_runs(points);
   fit.runs_compared = compared.size();
   fit.token_rule = find_token_rule(compared);

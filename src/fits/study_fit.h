@@ -26,6 +26,7 @@ struct FitOptions {
   std::uint64_t seed = 1;
   JointOptions joint;
   SurfaceOptions surface;
+  std::size_t most_runs = 1200;     // of more, as many are made (condensed_runs.h)
   double holdout_tokens_above = 0;  // left-out runs of fewer tokens are not counted
 };
 

@@ -31,9 +31,6 @@ class TextFeed : public Feed {
         inputs_(as_size(model.rows())),
         targets_(inputs_.size()),
         starts_(as_size(spec.batch)) {
-    for (const data::Split split : {data::Split::train, data::Split::valid}) {
-      tokens.file(split).verify();
-    }
     if (spec.device == engine::DeviceKind::cuda) {
       text_held_ =
           executor.hold_text(training_.ids(), static_cast<int>(training_.info().bytes_per_id));

@@ -88,7 +88,7 @@ TEST(GemstonesFit, PredictsTheThreeLargestShapes) {
   std::string reason;
   auto fit = fit_joint(points, kFull, options, reason);
   ASSERT_TRUE(fit) << reason;
-  hold_out_largest(points, options, 3, 50e9, *fit);
+  HeldOutShapes(points, options, 3, 50e9).judge(*fit);
   ASSERT_TRUE(fit->holdout_error);
   EXPECT_EQ(fit->holdout_shapes, 3u);
   EXPECT_GT(fit->holdout_runs, 10u);

@@ -151,7 +151,7 @@ TEST(JointFit, HoldsOutTheLargestShapes) {
   options.starts = 20;
   auto fit = fit_joint(points, kWidthDepthTokens, options, reason);
   ASSERT_TRUE(fit);
-  hold_out_largest(points, options, 3, 0, *fit);
+  HeldOutShapes(points, options, 3, 0).judge(*fit);
   ASSERT_TRUE(fit->holdout_error);
   EXPECT_EQ(fit->holdout_runs, 9u);
   EXPECT_LT(*fit->holdout_error, 0.005);

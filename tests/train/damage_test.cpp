@@ -136,8 +136,9 @@ TEST_F(RunTest, AFlippedTokenIsNoticed) {
   bytes[bytes.size() / 2 & ~std::size_t{1}] ^= 1;  // the low byte of an id: another letter
   std::ofstream(file, std::ios::binary) << bytes;
   tokens_ = std::make_unique<data::TokenSet>(folder_ / "tokens");
-  EXPECT_EQ(error_of<DataError>([&] { run(spec(), "a"); }),
-            file.string() + ": the ids are damaged (their hash differs)");
+  EXPECT_TRUE(error_of<DataError>([&] {
+                run(spec(), "a");
+              }).starts_with(file.string() + ": damaged among ids "));
 }
 
 TEST_F(RunTest, ATokenFileCutUnderATrainerIsAnErrorAndNoSignal) {

@@ -109,9 +109,22 @@ static inline VecI lane_numbers() {
   return numbers;
 }
 
+/// Lane i of the result is lane places[i] of a and, from kLanes on, of b.
+static inline Vec shuffle(Vec a, Vec b, VecI places) {
+#ifdef __clang__  // shuffles by constants only; nobody waits for its builds (fuzz targets)
+  Vec result;
+  for (std::int32_t i = 0; i < kLanes; ++i) {
+    result[i] = places[i] < kLanes ? a[places[i]] : b[places[i] - kLanes];
+  }
+  return result;
+#else
+  return __builtin_shuffle(a, b, places);
+#endif
+}
+
 /// Lane i of the result is lane i ^ step.
 static inline Vec exchange(Vec a, std::int32_t step) {
-  return __builtin_shuffle(a, lane_numbers() ^ step);
+  return shuffle(a, a, lane_numbers() ^ step);
 }
 
 /// Halves are added (or compared) pairwise: a fixed order.
@@ -135,8 +148,8 @@ static inline void transpose(Vec v[kLanes]) {
     for (std::int32_t i = 0; i < kLanes; ++i) {
       if (i & step) continue;
       const Vec a = v[i], b = v[i + step];
-      v[i] = __builtin_shuffle(a, b, low);
-      v[i + step] = __builtin_shuffle(a, b, high);
+      v[i] = shuffle(a, b, low);
+      v[i + step] = shuffle(a, b, high);
     }
   }
 }

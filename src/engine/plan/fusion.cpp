@@ -1,6 +1,7 @@
 #include "engine/plan/fusion.h"
 
 #include <algorithm>
+#include <map>
 
 #include "engine/plan/fusion_rules.h"
 
@@ -14,18 +15,31 @@ const T* at(const std::vector<Op>& ops, std::size_t i) {
   return i < ops.size() ? std::get_if<T>(&ops[i]) : nullptr;
 }
 
+/// Places of the ops of one kind in a program, by the tensor of their input: programs of thousands
+/// of layers are gone through a fixed number of times, not once for each of their ops.
+template <class T>
+std::map<std::int32_t, std::vector<std::size_t>> places_by_input(const std::vector<Op>& ops) {
+  std::map<std::int32_t, std::vector<std::size_t>> places;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const auto* op = std::get_if<T>(&ops[i]);
+    if (op != nullptr && op->u.exists()) places[op->u.index].push_back(i);
+  }
+  return places;
+}
+
 /// Bias of a Linear -> Activation of its result, and the backward that reads that result.
 void move_biases(std::vector<Op>& ops, const FusionRules& rules) {
+  auto activations = places_by_input<Activation>(ops);
+  auto backwards = places_by_input<ActivationBackward>(ops);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     auto* linear = std::get_if<Linear>(&ops[i]);
-    if (linear == nullptr) continue;
-    for (std::size_t j = i + 1; j < ops.size(); ++j) {
-      auto* activation = std::get_if<Activation>(&ops[j]);
-      if (activation == nullptr || !rules.takes_bias(*linear, *activation)) continue;
-      activation->bias = linear->bias;
-      for (Op& op : ops) {
-        auto* backward = std::get_if<ActivationBackward>(&op);
-        if (backward != nullptr && backward->u == linear->y) backward->bias = linear->bias;
+    if (linear == nullptr || !activations.contains(linear->y.index)) continue;
+    for (const std::size_t j : activations[linear->y.index]) {
+      auto& activation = std::get<Activation>(ops[j]);
+      if (j <= i || !rules.takes_bias(*linear, activation)) continue;
+      activation.bias = linear->bias;
+      for (const std::size_t k : backwards[linear->y.index]) {
+        std::get<ActivationBackward>(ops[k]).bias = linear->bias;
       }
       linear->bias = {};
       break;
@@ -33,40 +47,53 @@ void move_biases(std::vector<Op>& ops, const FusionRules& rules) {
   }
 }
 
-/// Whether a program fuses where it writes these slopes and where it reads them.
-bool fuses_slopes(const std::vector<Op>& ops, TensorId slopes, const FusionRules& rules) {
-  bool written = false, read = false;
+/// By tensor: whether a program fuses where it writes these slopes, and where it reads them.
+struct SlopeFusion {
+  explicit SlopeFusion(std::size_t tensors) : written(tensors), read(tensors) {}
+  bool both(TensorId slopes) const { return written[slopes] && read[slopes]; }
+  TensorTable<bool> written, read;
+};
+
+SlopeFusion fused_slopes(const std::vector<Op>& ops, const FusionRules& rules,
+                         std::size_t tensors) {
+  SlopeFusion fused(tensors);
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const auto* up = at<Linear>(ops, i);
     const auto* activation = at<Activation>(ops, i + 1);
-    if (up && activation && activation->slopes == slopes) {
-      written = rules.match(*up, *activation).has_value();
+    if (up && activation && activation->slopes.exists()) {
+      fused.written[activation->slopes] = rules.match(*up, *activation).has_value();
     }
     const auto *down = at<LinearBackward>(ops, i), *next = at<LinearBackward>(ops, i + 2);
     const auto* backward = at<ActivationBackward>(ops, i + 1);
-    if (down && backward && next && backward->slopes == slopes) {
-      read = rules.match(*down, *backward, *next).has_value();
+    if (down && backward && next && backward->slopes.exists()) {
+      fused.read[backward->slopes] = rules.match(*down, *backward, *next).has_value();
     }
   }
-  return written && read;
+  return fused;
 }
 
-/// The activations that fuse in both directions of training, by what they read and keep.
+/// The activations that fuse in both directions of training, by the tensors they read and keep.
 struct FusedActivations {
-  std::vector<TensorId> inputs, slopes;
+  explicit FusedActivations(std::size_t tensors) : inputs(tensors), slopes(tensors) {}
+  TensorTable<bool> inputs, slopes;
 };
 
-FusedActivations fused_activations(const Programs& programs, const FusionRules& rules) {
-  FusedActivations found;
+FusedActivations fused_activations(const Programs& programs, const FusionRules& rules,
+                                   std::size_t tensors) {
+  std::vector<SlopeFusion> training;
+  for (const Program which : kTraining) {
+    training.push_back(fused_slopes(programs[which], rules, tensors));
+  }
+  FusedActivations found(tensors);
   for (const Op& op : programs[Program::train]) {
     const auto* activation = std::get_if<Activation>(&op);
     if (activation == nullptr || !activation->slopes.exists()) continue;
-    const bool fuses = std::all_of(kTraining.begin(), kTraining.end(), [&](Program which) {
-      return fuses_slopes(programs[which], activation->slopes, rules);
+    const bool fuses = std::all_of(training.begin(), training.end(), [&](const SlopeFusion& fused) {
+      return fused.both(activation->slopes);
     });
     if (!fuses) continue;
-    found.inputs.push_back(activation->u);
-    found.slopes.push_back(activation->slopes);
+    found.inputs[activation->u] = true;
+    found.slopes[activation->slopes] = true;
   }
   return found;
 }
@@ -109,7 +136,7 @@ class Rewriter {
     const auto* linear = at<Linear>(ops_, i);
     if (linear == nullptr) return false;
     if (const auto* activation = at<Activation>(ops_, i + 1)) {
-      if (!contains(activations_.inputs, activation->u)) return false;
+      if (!activations_.inputs[activation->u]) return false;
       return append_if(rules_.match(*linear, *activation));
     }
     const auto* norm = at<Norm>(ops_, i + 1);
@@ -120,7 +147,8 @@ class Rewriter {
     const auto *linear = at<LinearBackward>(ops_, i), *next = at<LinearBackward>(ops_, i + 2);
     if (linear == nullptr) return false;
     if (const auto* activation = at<ActivationBackward>(ops_, i + 1)) {
-      if (next == nullptr || !contains(activations_.slopes, activation->slopes)) return false;
+      const TensorId slopes = activation->slopes;
+      if (next == nullptr || !slopes.exists() || !activations_.slopes[slopes]) return false;
       return append_backward(*linear, rules_.match(*linear, *activation, *next), i + 2);
     }
     const auto* norm = at<NormBackward>(ops_, i + 1);
@@ -185,7 +213,7 @@ FusedPrograms fuse(Programs programs, const Tensors& tensors, const std::vector<
     for (std::vector<Op>& ops : programs) move_biases(ops, rules);
   }
   FusionRules rules(programs, tensors, kept, offers);
-  const FusedActivations activations = fused_activations(programs, rules);
+  const FusedActivations activations = fused_activations(programs, rules, tensors.size());
   FusedPrograms fused;
   for (const Program which : kEnumValues<Program>) {
     fused.programs[which] = Rewriter(programs[which], rules, activations, offers).run();
