@@ -57,9 +57,9 @@ std::filesystem::path prepare_tokens(const ScratchFolder& folder, std::size_t me
 }
 
 /// What of the ids is hashed before the first step: the block hashes, and the blocks that the
-/// evaluation reads. The others are hashed as steps reach them.
-void measure_opening(const std::filesystem::path& path, const train::RunSpec& spec,
-                     double hashing) {
+/// evaluation reads. The others are hashed as steps reach them. Returns the seconds of one block.
+double measure_opening(const std::filesystem::path& path, const train::RunSpec& spec,
+                       double hashing) {
   std::uint64_t checked = 0, all = 0;
   const double beginning = least_seconds(5, [&] {
     const data::TokenSet again(path);
@@ -84,9 +84,7 @@ void measure_opening(const std::filesystem::path& path, const train::RunSpec& sp
   print("hashing blocks before step 1", hashing * as_double(checked) / as_double(all) + blocks,
         "opening and building the model", beginning);
   print("hashing all ids (old corpora)", hashing, "opening and building the model", beginning);
-  // A window lies in one block, seldom in two; in the first epoch each may be a new one.
-  const double block = hashing / as_double(all) * (64 << 10);
-  fmt::print("hashing a block {:.1f} us\n", 1e6 * block);
+  return hashing / as_double(all) * (64 << 10);
 }
 
 void measure(std::size_t megabytes) {
@@ -104,7 +102,7 @@ void measure(std::size_t megabytes) {
   });
   fmt::print("tokens: {:.1f} MB, {:.1f} GB/s\n", 2e-6 * tokens.file(data::Split::train).size(),
              2e-9 * tokens.file(data::Split::train).size() / hashing);
-  measure_opening(path, spec, hashing);
+  const double block = measure_opening(path, spec, hashing);
 
   train::Trainer trainer(spec, tokens);
   train::MetricsWriter metrics(folder / "metrics.jsonl");
@@ -112,6 +110,9 @@ void measure(std::size_t megabytes) {
   const double step = least_seconds(5, [&] { trainer.step(); });
   const double line = least_seconds(5, [&] { metrics.add(1, train::StepResult{4.1, 0.5, 0.001}); });
   print("a line of metrics, written", line, "a training step", step);
+  // A window lies in one block, seldom in two; in the first epoch each may be a new one.
+  print("new blocks of a step, at most", 2 * as_double(spec.batch) * block, "a training step",
+        step);
 
   const auto state = folder / "state.safetensors";
   const double saving = least_seconds(3, [&] { trainer.save(state, {}); });

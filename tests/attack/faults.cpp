@@ -4,6 +4,7 @@
 //   FATHOM_FAULT="28 17"       that call fails with errno 28 (ENOSPC)
 //   FATHOM_FAULT="28 17+"      it and all that follow
 //   FATHOM_FAULT="4 17"        EINTR, which every caller must try again
+//   FATHOM_FAULT="clock 17"    from that call on the wall clock steps back an hour with every look
 //   FATHOM_FAULT_COUNT=FILE    how many such calls there were is written to FILE at the end
 //
 // Calls on paths below FATHOM_FAULT_UNDER are counted, others pass.
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -24,6 +26,7 @@ namespace {
 
 struct Plan {
   bool kills = false;
+  bool clock = false;
   bool all_later = false;
   int error = 0;
   long at = 0;  // 0: never
@@ -37,7 +40,8 @@ const Plan& plan() {
     const char* text = std::getenv("FATHOM_FAULT");
     if (text == nullptr) return plan;
     plan.kills = std::strncmp(text, "kill ", 5) == 0;
-    if (!plan.kills) plan.error = std::atoi(text);
+    plan.clock = std::strncmp(text, "clock ", 6) == 0;
+    if (!plan.kills && !plan.clock) plan.error = std::atoi(text);
     const char* number = std::strchr(text, ' ');
     if (number != nullptr) plan.at = std::atol(number);
     plan.all_later = std::strchr(text, '+') != nullptr;
@@ -47,6 +51,7 @@ const Plan& plan() {
 }
 
 std::atomic<long> calls{0};
+std::atomic<long> looks{0};  // at a clock that steps back
 
 struct CountWriter {
   ~CountWriter() {
@@ -79,7 +84,7 @@ bool strikes(Place place) {
   if (!is_watched(place)) return false;
   const long call = ++calls;
   const Plan& p = plan();
-  if (p.at == 0 || call < p.at || (call > p.at && !p.all_later)) return false;
+  if (p.clock || p.at == 0 || call < p.at || (call > p.at && !p.all_later)) return false;
   if (p.kills) kill(getpid(), SIGKILL);
   errno = p.error;
   return true;
@@ -147,6 +152,14 @@ int unlink(const char* path) noexcept {
 int mkdir(const char* path, mode_t mode) noexcept {
   static auto* real = next<int(const char*, mode_t)>("mkdir");
   return strikes_folder(path) ? -1 : real(path, mode);
+}
+
+int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  static auto* real = next<int(clockid_t, timespec*)>("clock_gettime");
+  const int result = real(clock, time);
+  const bool steps = plan().clock && calls.load() >= plan().at;
+  if (clock == CLOCK_REALTIME && result == 0 && steps) time->tv_sec -= 3600 * ++looks;
+  return result;
 }
 
 int open(const char* path, int flags, ...) {

@@ -113,7 +113,7 @@ std::string strike(const Scene& scene, const std::string& fault, bool must_pass)
   if (!documented || harmed.cut_short) {
     wrong = fmt::format("exit {}: {}", harmed.code, harmed.err);
   } else if (must_pass && harmed.code != 0) {
-    wrong = fmt::format("EINTR was not tried again: exit {}: {}", harmed.code, harmed.err);
+    wrong = fmt::format("'{}' ended it: exit {}: {}", fault, harmed.code, harmed.err);
   }
   ProgramResult later = run(scene.later, scene.folder, "");
   if (later.code != 0) wrong += fmt::format("the next call: {}: {}", later.code, later.err);
@@ -147,7 +147,8 @@ int blows(Summary summary, std::size_t count, std::uint64_t seed,
     const long at = 1 + static_cast<long>(random() % static_cast<std::uint64_t>(scene.calls));
     const std::string fault = fmt::format("{} {}", kind, at);
     const auto begin = Clock::now();
-    const std::string wrong = strike(scene, fault, kind == std::to_string(EINTR));
+    const bool must_pass = kind == std::to_string(EINTR) || kind == "clock";
+    const std::string wrong = strike(scene, fault, must_pass);
     const std::chrono::duration<double> time = Clock::now() - begin;
     summary.seconds = std::max(summary.seconds, time.count());
     auto& [cases, failures] = table[scene.name + ", " + kind];
@@ -176,9 +177,9 @@ int kills(std::size_t count, std::uint64_t seed) {
 }
 
 int faults(std::size_t count, std::uint64_t seed) {
-  return blows(
-      {"faults"}, count, seed,
-      {std::to_string(ENOSPC), std::to_string(EIO), std::to_string(EDQUOT), std::to_string(EINTR)});
+  return blows({"faults"}, count, seed,
+               {std::to_string(ENOSPC), std::to_string(EIO), std::to_string(EDQUOT),
+                std::to_string(EINTR), "clock"});
 }
 
 }  // namespace fathom::attack

@@ -11,7 +11,8 @@ namespace fathom::attack {
 /// command must end with the bits of a run that nothing happened to, and leave no temporary file.
 int kills(std::size_t count, std::uint64_t seed);
 
-/// The call fails instead, with ENOSPC, EIO, EDQUOT or EINTR; EINTR must change nothing at all.
+/// The call fails instead, with ENOSPC, EIO, EDQUOT or EINTR, or the wall clock steps back from
+/// there on; EINTR and the clock must change nothing at all.
 int faults(std::size_t count, std::uint64_t seed);
 
 }  // namespace fathom::attack

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "attack/targets.h"
 
 namespace fathom::attack {
@@ -214,11 +216,16 @@ std::vector<Target> foreign_targets(const Specimen& s) {
 }  // namespace
 
 std::vector<Target> all_targets(const Specimen& specimen) {
+  // Those that train, fit, plan a study or draw a page.
+  static const std::set<std::string> slow{
+      "checkpoint, resumed", "run.toml",         "train.tokens",  "points.csv",
+      "spec of a study",     "spec of a design", "law on the map"};
   std::vector<Target> all = run_targets(specimen);
   for (auto part : {study_targets(specimen), foreign_targets(specimen)}) {
     all.insert(all.end(), std::make_move_iterator(part.begin()),
                std::make_move_iterator(part.end()));
   }
+  for (Target& target : all) target.slow = slow.contains(target.name);
   return all;
 }
 

@@ -20,6 +20,7 @@ struct Target {
   /// A folder that the commands write to: put back after every look.
   std::filesystem::path written;
   bool guarded = true;  // has a checksum: damage must be noticed
+  bool slow = false;    // takes tenths of a second and has fewer turns among the mutants
 };
 
 std::vector<Target> all_targets(const Specimen& specimen);

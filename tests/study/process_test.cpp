@@ -55,6 +55,47 @@ TEST_F(ProcessTest, ALimitOfMemoryEndsItSoon) {
   }
 }
 
+TEST_F(ProcessTest, FewDescriptorsAreAnErrorAndTheNextCallGoesOn) {
+  const std::string whole = file_bytes(study_.folder.run(study_.runs[0].id).metrics());
+  for (const char* limit : {"6", "9", "12"}) {
+    const std::string name = std::string("few") + limit;
+    const ProgramResult result = shell(std::string("ulimit -n ") + limit + ";", train(name));
+    // 127: the loader found no descriptor for a library.
+    EXPECT_TRUE(result.code == 0 || result.code == 3 || result.code == 127)
+        << limit << ": " << result.code << " " << result.err;
+    if (result.code == 3) {
+      EXPECT_NE(result.err.find("Too many open files"), std::string::npos) << result.err;
+    }
+    EXPECT_EQ(shell("", train(name) + (fs::exists(tiny_.folder / name) ? " --resume" : "")).code,
+              0);
+    EXPECT_EQ(file_bytes(tiny_.folder / (name + "/metrics.jsonl")), whole) << limit;
+  }
+}
+
+TEST_F(ProcessTest, NoHomeIsNeeded) {
+  const std::string without = "unset HOME XDG_CACHE_HOME XDG_CONFIG_HOME;";
+  EXPECT_EQ(shell(without, train("homeless")).code, 0);
+  EXPECT_EQ(file_bytes(tiny_.folder / "homeless/metrics.jsonl"),
+            file_bytes(study_.folder.run(study_.runs[0].id).metrics()));
+  EXPECT_EQ(shell(without, "plan 1B").code, 0);
+  EXPECT_EQ(shell("export HOME=/proc/none XDG_CACHE_HOME=/proc/none;", "plan 1B").code, 0);
+}
+
+// rows x columns of a config are not allocated before the tensor's shape was looked at: 1.1 GB here.
+TEST_F(ProcessTest, AConfigOfAbsurdSizeTakesNoMemory) {
+  const std::string run = study_.folder.run(study_.runs[0].id).path().string();
+  const std::string model = (tiny_.folder / "hf").string();
+  ASSERT_EQ(shell("", "export " + run + " --format hf-gpt2 -o " + model).code, 0);
+  std::string config = file_bytes(model + "/config.json");
+  const std::size_t at = config.find("\"vocab_size\":");
+  ASSERT_NE(at, std::string::npos);
+  config.replace(at, config.find_first_of(",}", at) - at, "\"vocab_size\": 16777216");
+  std::ofstream(model + "/config.json") << config;
+  const ProgramResult result =
+      shell("ulimit -v 1000000;", "import " + model + " -o " + (tiny_.folder / "in").string());
+  EXPECT_EQ(result.code, 3) << result.err;
+}
+
 TEST_F(ProcessTest, ATerminalIsNotGivenWhatAPathHolds) {
   const ProgramResult result = shell("", "study status $'no\\x1b[31m\\nsuch'");
   EXPECT_EQ(result.code, 3);

@@ -23,6 +23,7 @@ struct HeatMap {
 };
 constexpr HeatMap kFull{7, 5, 128, 100, 150, 4000};
 constexpr HeatMap kSmall{5, 3, kMiniature, 40, 60, 4000};
+constexpr HeatMap kQuick{5, 3, kMiniature, 40, 60, 1200};
 
 void add_specs(const Setup& setup, const HeatMap& map, std::vector<train::RunSpec>& specs) {
   for (int blocks = 3; blocks <= map.most_blocks; ++blocks) {
@@ -48,7 +49,7 @@ void add_specs(const Setup& setup, const HeatMap& map, std::vector<train::RunSpe
 
 std::vector<train::RunSpec> counting_specs(const Setup& setup) {
   std::vector<train::RunSpec> specs;
-  add_specs(setup, kSmall, specs);
+  add_specs(setup, setup.quick ? kQuick : kSmall, specs);
   if (!setup.quick) add_specs(setup, kFull, specs);
   return specs;
 }

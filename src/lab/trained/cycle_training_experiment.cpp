@@ -17,7 +17,7 @@ constexpr int kMostLayers = 5;
 std::vector<train::RunSpec> cycle_specs(const Setup& setup) {
   const std::vector<int> sizes = setup.quick ? std::vector{8} : std::vector{8, 16, 32};
   const int depth = setup.quick ? 3 : kMostLayers;
-  const int steps = setup.quick ? 4000 : 8000;
+  const int steps = setup.quick ? 2000 : 8000;
   std::vector<train::RunSpec> specs;
   for (const int n : sizes) {
     for (int layers = 1; layers <= depth; ++layers) {

@@ -21,14 +21,15 @@ constexpr std::int64_t kLeastFfn = 128;
 constexpr std::int64_t kFixedFfn = 512;
 
 std::vector<std::int64_t> inverse_lengths(const Setup& setup) {
-  return setup.quick ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{16, 32, 64};
+  return setup.quick ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{64, 128};
 }
 
-/// One head of one layer that inverts a permutation: sizes from 2 to twice the length.
+/// One head of one layer that inverts a permutation: sizes from an eighth of the least length on.
 void add_inverse(const Setup& setup, std::vector<train::RunSpec>& specs) {
   const int steps = setup.quick ? 1500 : 6000;
   for (const std::int64_t length : inverse_lengths(setup)) {
-    for (std::int64_t size = 2; size <= 2 * length; size *= 2) {
+    for (std::int64_t size = setup.quick ? 2 : 8; size <= std::min(2 * length, kLargestSize);
+         size *= 2) {
       for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
         specs.push_back(lab_run_spec(
             setup, fmt::format(
@@ -50,7 +51,7 @@ void add_inverse(const Setup& setup, std::vector<train::RunSpec>& specs) {
 void add_language(const Setup& setup, std::vector<train::RunSpec>& specs) {
   if (setup.quick) return;
   for (const bool equal : {false, true}) {
-    for (std::int64_t size = 4; size <= kLargestSize; size *= 2) {
+    for (std::int64_t size = 8; size <= kLargestSize; size *= 2) {
       const std::int64_t ffn = equal ? kLeastFfn + 2 * kHeads * (kLargestSize - size) : kFixedFfn;
       for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
         specs.push_back(lab_run_spec(

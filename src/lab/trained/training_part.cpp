@@ -205,7 +205,7 @@ double seconds_of(const train::RunSpec& spec, const Setup& setup) {
       as_double(model.layers) * layer + wide * as_double(std::max<std::int64_t>(256, model.vocab));
   const double flops = 6 * weights * as_double(spec.tokens_per_step());
   const bool gpu = setup.device.kind == engine::DeviceKind::cuda;
-  const double step = gpu ? 1e-4 * as_double(1 + model.layers) + flops / 1e14 : flops / 1.5e10;
+  const double step = gpu ? 1e-4 * as_double(1 + model.layers) + flops / 1e14 : flops / 4e10;
   return as_double(spec.schedule.steps) * step;
 }
 

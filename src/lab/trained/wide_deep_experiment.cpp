@@ -42,7 +42,7 @@ struct WideGrid {
   int width;
 };
 
-/// As many heads of size 16 in every shape; the third wide one has the parameters of the deep one.
+/// As many heads of size 16 in every shape; the third has the parameters of the first.
 WideGrid wide_grid(const Setup& setup) {
   const std::vector<Mechanism> softmax{{"softmax", ""}};
   if (setup.quick) {
