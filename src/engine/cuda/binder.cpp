@@ -1,7 +1,5 @@
 #include "engine/cuda/binder.h"
 
-#include "engine/cuda/device_wait.h"
-
 namespace fathom::engine::cuda {
 namespace {
 
@@ -92,7 +90,7 @@ EnumArray<Program, BoundProgram> bind_programs(const StepPlan& plan, const CudaO
   }
   memory.place_scratch();
   for (const auto& call : ready) call();
-  wait_for_device("preparing GEMMs");
+  check(cudaDeviceSynchronize(), "preparing GEMMs");
   memory.clear_results();
   return programs;
 }

@@ -1,7 +1,6 @@
 #include "engine/cuda/executor.h"
 
 #include "engine/bf16.h"
-#include "engine/cuda/device_wait.h"
 #include "engine/cuda/draw.h"
 #include "engine/require.h"
 
@@ -31,16 +30,18 @@ CudaExecutor::CudaExecutor(const StepPlan& plan, const CudaOptions& options)
       gemms_(options.device, options.gemm_cache, streams_.main(),
              options.lanes > 1 ? streams_[Lane::side] : nullptr),
       mailbox_(streams_.main(), adamw_of(plan).beta1, adamw_of(plan).beta2) {
-  wait_for_device("clearing memory");
+  check(cudaDeviceSynchronize(), "clearing memory");
   auto bound = bind_programs(plan, options, gpu_, memory_, gemms_, mailbox_.scalars());
   for (const Program which : kEnumValues<Program>) {
     programs_[which] = StepGraph(std::move(bound[which]), streams_);
   }
   gemms_.save();
   gemms_.shrink();
+  turn_.unlock();
 }
 
 CudaExecutor::~CudaExecutor() {
+  turn_.lock();
   cudaSetDevice(options_.device);
   cudaStreamSynchronize(streams_.main());
 }
@@ -67,6 +68,7 @@ void CudaExecutor::write_tokens(TensorId id, std::span<const std::int32_t> value
   const Tensor& tensor = plan_.tensor(id);
   require(tensor.dtype == DType::i32, "write: integers for a tensor of floats");
   require(tensor.size() == static_cast<std::int64_t>(values.size()), "write: sizes differ");
+  const std::lock_guard lock(turn_);
   mailbox_.post(memory_.address(id), values.data(), values.size_bytes());
 }
 
@@ -88,6 +90,7 @@ bool CudaExecutor::draw(TensorId id, const NormalDraw& draw) {
   const Tensor& tensor = plan_.tensor(id);
   if (tensor.dtype != DType::f32) return false;
   wait();
+  const std::lock_guard lock(turn_);
   auto* values = static_cast<float*>(memory_.address(id));
   const DrawResult drawn = draw_normal(draw, values, tensor.size());
   for (const std::int64_t element : drawn.doubtful) {
@@ -102,18 +105,22 @@ void CudaExecutor::run(Program which, const StepScalars& scalars) {
   StepGraph& program = programs_[which];
   if (program.empty()) return;
   mailbox_.send_scalars(scalars);
+  if (program.captured()) return program.replay();
+  const std::lock_guard lock(turn_);
   program.run(options_.graphs);
 }
 
 void CudaExecutor::run_timed(Program which, const StepScalars& scalars,
                              const std::function<void(std::size_t, double)>& report) {
   select();
+  const std::lock_guard lock(turn_);
   mailbox_.send_scalars(scalars);
   programs_[which].run_timed(report);
 }
 
 bool CudaExecutor::hold_text(std::span<const std::byte> text, int bytes_per_token) {
   select();
+  const std::lock_guard lock(turn_);
   mailbox_.hold_text(text, bytes_per_token);
   return true;
 }
@@ -121,6 +128,7 @@ bool CudaExecutor::hold_text(std::span<const std::byte> text, int bytes_per_toke
 void CudaExecutor::write_windows(TensorId inputs, TensorId targets,
                                  std::span<const std::uint64_t> starts) {
   select();
+  const std::lock_guard lock(turn_);
   mailbox_.write_windows(starts, plan_.tensor(inputs).size(),
                          static_cast<std::int32_t*>(memory_.address(inputs)),
                          static_cast<std::int32_t*>(memory_.address(targets)));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "engine/cuda/binder.h"
+#include "engine/cuda/capture_turn.h"
 #include "engine/cuda/mailbox.h"
 #include "engine/cuda/memory.h"
 #include "engine/cuda/module.h"
@@ -39,6 +40,8 @@ class CudaExecutor : public Executor {
   /// A host thread must name its device before it talks to it.
   void select() const;
 
+  /// Held while the members are made and, as the first of them, until the last one is gone.
+  std::unique_lock<std::mutex> turn_{capture_turn()};
   const StepPlan& plan_;
   CudaOptions options_;
   Gpu gpu_;

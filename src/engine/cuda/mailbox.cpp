@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "engine/cuda/device_wait.h"
 #include "engine/require.h"
 
 namespace fathom::engine::cuda {
@@ -68,7 +67,7 @@ void Mailbox::hold_text(std::span<const std::byte> text, int bytes_per_token) {
   check(cudaStreamSynchronize(stream_), "running a step");
   text_ = Block(static_cast<std::int64_t>(text.size()));
   bytes_per_token_ = bytes_per_token;
-  wait_for_device("clearing memory");
+  check(cudaDeviceSynchronize(), "clearing memory");
   send(text_.data(), text.data(), text.size());
 }
 
@@ -78,7 +77,7 @@ void Mailbox::write_windows(std::span<const std::uint64_t> starts, std::int64_t 
   if (starts_.bytes() < static_cast<std::int64_t>(starts.size_bytes())) {
     check(cudaStreamSynchronize(stream_), "running a step");
     starts_ = Block(static_cast<std::int64_t>(starts.size_bytes()));
-    wait_for_device("clearing memory");
+    check(cudaDeviceSynchronize(), "clearing memory");
   }
   post(starts_.data(), starts.data(), starts.size_bytes());
   const auto batch = static_cast<std::int64_t>(starts.size());

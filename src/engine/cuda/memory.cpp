@@ -1,7 +1,5 @@
 #include "engine/cuda/memory.h"
 
-#include "engine/cuda/device_wait.h"
-
 namespace fathom::engine::cuda {
 namespace {
 
@@ -72,7 +70,7 @@ void Memory::clear_results() {
     if (block.data() == nullptr) continue;
     check(cudaMemset(block.data(), 0, static_cast<std::size_t>(block.bytes())), "clearing memory");
   }
-  wait_for_device("clearing memory");
+  check(cudaDeviceSynchronize(), "clearing memory");
 }
 
 std::int64_t Memory::bytes() const {

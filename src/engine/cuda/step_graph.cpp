@@ -1,7 +1,5 @@
 #include "engine/cuda/step_graph.h"
 
-#include "engine/cuda/device_wait.h"
-
 namespace fathom::engine::cuda {
 namespace {
 
@@ -60,7 +58,6 @@ void StepGraph::launch() const {
 void StepGraph::capture() {
   const cudaStream_t stream = streams_->main();
   cudaGraph_t graph = nullptr;
-  const std::lock_guard lock(capture_turn());
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a step");
   try {
     launch();
@@ -82,6 +79,10 @@ void StepGraph::run(bool graphs) {
     return;
   }
   if (graph_ == nullptr) capture();
+  replay();
+}
+
+void StepGraph::replay() const {
   check(cudaGraphLaunch(graph_, streams_->main()), "launching a step");
 }
 

@@ -20,8 +20,12 @@ class StepGraph {
   StepGraph& operator=(StepGraph&& other) noexcept;
 
   bool empty() const { return program_.tasks.empty(); }
-  /// Enqueues all tasks and returns; without `graphs` always task by task.
+  bool captured() const { return graph_ != nullptr; }
+  /// Enqueues all tasks and returns; without `graphs` always task by task. Until it is captured,
+  /// in turn with other executors (capture_turn.h).
   void run(bool graphs);
+  /// Enqueues all tasks as they were captured.
+  void replay() const;
   /// Runs the tasks one after the other and reports the seconds of each with its op.
   void run_timed(const std::function<void(std::size_t, double)>& report) const;
 

@@ -40,7 +40,7 @@ train::RunSpec large_spec(const Setup& setup, int layers, std::size_t seed) {
                   "tied = false\n"
                   "[train]\nsteps = 12500\nbatch = 256\nlearning_rate = 5e-4\nwarmup = 1000\n"
                   "schedule = \"linear\"\nfloor = 0.0\nweight_decay = 0.01\nbeta2 = 0.999\n"
-                  "seed = {}\neval_every = 2500\ncheckpoint_every = 5000\n",
+                  "seed = {}\neval_every = 1250\ncheckpoint_every = 6250\n",
                   99 * 6800, layers, seed));
 }
 
