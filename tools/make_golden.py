@@ -49,7 +49,7 @@ DEFAULTS = dict(layers=2, width=16, heads=2, key_heads=0, head_size=0, ffn=0, vo
                 norm_epsilon=1e-5, residual=True, feed_forward=True, activation="gelu", order="",
                 attention="softmax", mask="causal", window=0, stride=0, global_tokens=0,
                 own_block=False, block_size=0, keys="tokens", projected_length=0,
-                attention_norm=False, positions="learned",
+                attention_norm=False, slice=0, positions="learned",
                 rotary_base=10000.0, parametrisation="standard", depth_scheme="none",
                 base_width=8, base_layers=1, depth_alpha=1.0)
 
@@ -71,6 +71,8 @@ MEMBERS = {
     "synthesised_keys": dict(keys="synthesised"),
     "normalised": dict(attention="normalised"),
     "unnormalised": dict(attention="none", attention_norm=True, positions="rotary"),
+    "sorted_keys": dict(keys="sorted", block_size=4, mask="bidirectional", heads=4, key_heads=2),
+    "slices": dict(slice=12, width=18, heads=3, layers=4),
     "linear_bidirectional": dict(attention="linear", mask="bidirectional", head_size=6),
 }
 
@@ -91,11 +93,11 @@ class Member:
 
     def normalise(self, name, x):
         s = self.s
-        gain = self.get(name + ".gain", 1, s["width"])
+        gain = self.get(name + ".gain", 1, x.shape[-1])
         if s["norm_kind"] == "rms":
             return x / torch.sqrt((x * x).mean(-1, keepdim=True) + s["norm_epsilon"]) * gain
         c = x - x.mean(-1, keepdim=True)
-        bias = self.get(name + ".bias", 1, s["width"])
+        bias = self.get(name + ".bias", 1, x.shape[-1])
         return c / torch.sqrt((c * c).mean(-1, keepdim=True) + s["norm_epsilon"]) * gain + bias
 
     def map_keys(self, name, q, k, v):
@@ -109,6 +111,17 @@ class Member:
             e = self.get(name + ".length_projection", s["projected_length"], T)
             rest = torch.zeros(B, T - s["projected_length"], wide)
             k, v = (torch.cat([e @ t, rest], 1) for t in (k, v))
+        elif s["keys"] == "sorted":
+            G, L = s["key_heads"] or s["heads"], s["block_size"]
+            n, K = T // L, wide // G
+            w = self.get(name + ".block_keys", n, wide).reshape(n, G, K)
+            k, v = (t.reshape(B, n, L, G, K) for t in (k, v))
+            z = torch.einsum("bigc,jgc->bgij", k.mean(2), w)
+            for _ in range(8):
+                z = z - torch.logsumexp(z, -1, keepdim=True)
+                z = z - torch.logsumexp(z, -2, keepdim=True)
+            k, v = (torch.einsum("bgij,bjtgc->bitgc", z.exp(), t).reshape(B, T, wide)
+                    for t in (k, v))
         elif s["keys"] == "synthesised":
             q = torch.relu(q)
             k = self.get(name + ".position_keys", T, wide).expand(B, T, wide)
@@ -121,7 +134,7 @@ class Member:
             some.append((i - j) % s["stride"] == 0)
         if s["global_tokens"]:
             some += [i < s["global_tokens"], j < s["global_tokens"]]
-        if s["own_block"]:
+        if s["own_block"] or s["keys"] == "sorted":
             block = s["block_size"] or 64
             some.append(torch.div(i, block, rounding_mode="floor")
                         == torch.div(j, block, rounding_mode="floor"))
@@ -136,7 +149,7 @@ class Member:
         s = self.s
         B, T, _ = x.shape
         H, G = s["heads"], s["key_heads"] or s["heads"]
-        K = s["head_size"] or s["width"] // H
+        K = s["head_size"] or x.shape[-1] // H
         qkv = self.linear(name + ".qkv", x, (H + 2 * G) * K, s["biases"])
         q, k, v = qkv.split([H * K, G * K, G * K], -1)
         q, k, v = self.map_keys(name, q, k, v)
@@ -171,18 +184,18 @@ class Member:
         if s["attention_norm"]:
             y = y / torch.sqrt((y * y).mean(-1, keepdim=True) + s["norm_epsilon"])
             y = y * self.get(name + ".heads_norm.gain", 1, H * K)
-        return self.linear(name + ".out", y, s["width"], s["biases"])
+        return self.linear(name + ".out", y, x.shape[-1], s["biases"])
 
     def ffn(self, name, x):
         s = self.s
-        F = s["ffn"] or 4 * s["width"]
+        F = s["ffn"] or 4 * x.shape[-1]
         u = self.linear(name + ".up", x, 2 * F if s["activation"] == "swiglu" else F, s["biases"])
         fn = torch.nn.functional
         u = {"relu": fn.relu, "gelu": fn.gelu,
              "gelu_tanh": lambda t: fn.gelu(t, approximate="tanh"),
              "swiglu": lambda t: fn.silu(t[..., :F]) * t[..., F:],
              "identity": lambda t: t}[s["activation"]](u)
-        return self.linear(name + ".down", u, s["width"], s["biases"])
+        return self.linear(name + ".down", u, x.shape[-1], s["biases"])
 
     def loss(self, tokens, targets):
         s = self.s
@@ -199,8 +212,16 @@ class Member:
                   "deepnorm": n ** 0.25}[s["depth_scheme"]]
         completep = s["parametrisation"] == "completep"
         branch = (s["layers"] / s["base_layers"]) ** -s["depth_alpha"] if completep else 1.0
+        first = 0
         for k, kind in enumerate(order):
             name = f"sub.{k}." + ("attention" if kind == "s" else "ffn")
+            if s["slice"]:
+                first += s["slice"] // 2 if kind == "s" and k > 0 else 0
+                at = (first + torch.arange(s["slice"])) % D
+                h = self.normalise(name + ".norm", x[..., at])
+                y = self.attention(name, h) if kind == "s" else self.ffn(name, h)
+                x = x.index_add(2, at, y)
+                continue
             h = self.normalise(name + ".norm", x) if s["norm"] == "pre" else x
             y = self.attention(name, h) if kind == "s" else self.ffn(name, h)
             x = stream * x + branch * y if s["residual"] else y

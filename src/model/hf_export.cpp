@@ -131,7 +131,8 @@ void check_expressible(const ModelSpec& spec, HfFormat format) {
   needs(spec.mask == engine::MaskKind::causal && spec.window == 0,
         "a mask other than causal, or a window");
   needs(!spec.has_pattern(), "a pattern of keys (stride, global_tokens, random_blocks, own_block)");
-  needs(spec.keys == KeySource::tokens, "keys that are smeared, projected or synthesised");
+  needs(spec.keys == KeySource::tokens, "keys that are smeared, projected, synthesised or sorted");
+  needs(spec.slice == 0, "layers that have a slice of the stream");
   needs(!spec.attention_norm, "a norm of what the heads give");
   needs(spec.embedding_rank == 0, "a low-rank embedding");
   if (format == HfFormat::gpt2) {

@@ -22,15 +22,17 @@ void require_positive(const char* key, double value) {
 constexpr std::int64_t kLongestPattern = 1 << 15;  // its table has a bit for every pair
 
 void validate_pattern(const ModelSpec& spec) {
+  const bool table =
+      spec.has_pattern() || spec.keys == KeySource::projected || spec.keys == KeySource::sorted;
   require(
-      !(spec.has_pattern() || spec.keys == KeySource::projected) || spec.context <= kLongestPattern,
-      fmt::format("patterns of keys and keys = projected serve contexts up to {}",
-                  kLongestPattern));
+      !table || spec.context <= kLongestPattern,
+      fmt::format("patterns, projected and sorted keys serve contexts up to {}", kLongestPattern));
   require(
       (spec.global_tokens == 0 && spec.random_blocks == 0) || spec.window > 0,
       "global_tokens and random_blocks need a window of at least 1, so that a token sees itself");
-  require(spec.block_size == 0 || spec.random_blocks > 0 || spec.own_block,
-          "block_size is that of random_blocks or own_block; set one of them too");
+  require(spec.block_size == 0 || spec.random_blocks > 0 || spec.own_block ||
+              spec.keys == KeySource::sorted,
+          "block_size is that of random_blocks, own_block or sorted keys; set one of them too");
 }
 
 void validate_features(const ModelSpec& spec) {
@@ -53,10 +55,29 @@ void validate_keys(const ModelSpec& spec) {
           "keys = \"projected\" mix all positions: set mask = \"bidirectional\"");
   require(!projected || (spec.window == 0 && !spec.has_pattern()),
           "keys = \"projected\" have no positions: no window or pattern");
-  require(
-      spec.positions != Positions::rotary || (!projected && spec.keys != KeySource::synthesised),
-      fmt::format("keys = \"{}\" are not those of a token: no rotary positions",
-                  name_of(spec.keys)));
+  const bool sorted = spec.keys == KeySource::sorted;
+  require(!sorted || (spec.mask == engine::MaskKind::bidirectional && spec.window == 0 &&
+                      !spec.has_pattern()),
+          "keys = \"sorted\" are those of other blocks: set mask = \"bidirectional\", no pattern");
+  require(!sorted || spec.attention != engine::AttentionKind::performer,
+          "keys = \"sorted\" are seen block by block: not with attention = \"performer\"");
+  require(!sorted || spec.context % spec.resolved_block_size() == 0,
+          fmt::format("keys = \"sorted\" need a block_size that divides the context, {}",
+                      spec.context));
+  require(spec.positions != Positions::rotary || spec.keys == KeySource::tokens ||
+              spec.keys == KeySource::smeared,
+          fmt::format("keys = \"{}\" are not those of a token: no rotary positions",
+                      name_of(spec.keys)));
+}
+
+void validate_slice(const ModelSpec& spec) {
+  if (spec.slice == 0) return;
+  require(spec.slice % 2 == 0 && spec.slice <= spec.width && 2 * spec.width % spec.slice == 0,
+          fmt::format("slice = {} must be even and half of it divide width = {}", spec.slice,
+                      spec.width));
+  require(spec.norm == NormPlace::pre && spec.residual, "slice needs norm = \"pre\" and residuals");
+  require(spec.parametrisation == Parametrisation::standard,
+          "slice goes with the standard parametrisation");
 }
 
 }  // namespace
@@ -71,9 +92,9 @@ std::string ModelSpec::sublayers() const {
 void validate(const ModelSpec& spec) {
   KeyChecker limits("model");
   ModelSpec::visit_keys(spec, limits);
-  require(
-      spec.head_size != 0 || spec.width % spec.heads == 0,
-      fmt::format("heads = {} must divide width = {} (or give head_size)", spec.heads, spec.width));
+  require(spec.head_size != 0 || spec.layer_width() % spec.heads == 0,
+          fmt::format("heads = {} must divide {} = {} (or give head_size)", spec.heads,
+                      spec.slice ? "slice" : "width", spec.layer_width()));
   require(spec.heads % spec.resolved_key_heads() == 0,
           fmt::format("key_heads = {} must divide heads = {}", spec.key_heads, spec.heads));
   require(spec.positions != Positions::rotary || spec.resolved_head_size() % 2 == 0,
@@ -91,6 +112,7 @@ void validate(const ModelSpec& spec) {
   validate_pattern(spec);
   validate_features(spec);
   validate_keys(spec);
+  validate_slice(spec);
   require(spec.depth_scheme == DepthScheme::none || (spec.norm == NormPlace::post && spec.residual),
           "depth schemes admin and deepnorm are for post-norm with residuals");
   require(

@@ -29,9 +29,9 @@ constexpr auto enum_names(Positions) {
 }
 
 /// Where the keys of attention come from (engine/ops/keys/keys.h).
-enum class KeySource : std::uint8_t { tokens, smeared, projected, synthesised };
+enum class KeySource : std::uint8_t { tokens, smeared, projected, synthesised, sorted };
 constexpr auto enum_names(KeySource) {
-  return std::array{"tokens", "smeared", "projected", "synthesised"};
+  return std::array{"tokens", "smeared", "projected", "synthesised", "sorted"};
 }
 
 enum class Parametrisation : std::uint8_t { standard, mup, completep };
@@ -69,16 +69,17 @@ struct ModelSpec {
 
   engine::AttentionKind attention = engine::AttentionKind::softmax;
   engine::MaskKind mask = engine::MaskKind::causal;
+  KeySource keys = KeySource::tokens;
+  bool own_block = false;
+  bool attention_norm = false;
   std::int64_t window = 0;
   std::int64_t stride = 0;
   std::int64_t global_tokens = 0;
   std::int64_t random_blocks = 0;
-  bool own_block = false;
   std::int64_t block_size = 0;
   std::int64_t features = 0;
-  KeySource keys = KeySource::tokens;
   std::int64_t projected_length = 0;
-  bool attention_norm = false;
+  std::int64_t slice = 0;
   Positions positions = Positions::learned;
   double rotary_base = 10000;
   double dropout = 0;
@@ -90,9 +91,11 @@ struct ModelSpec {
   std::int64_t base_layers = 2;
   double depth_alpha = 1;
 
+  /// Columns of the stream that a layer reads and writes.
+  std::int64_t layer_width() const { return slice ? slice : width; }
   std::int64_t resolved_key_heads() const { return key_heads ? key_heads : heads; }
-  std::int64_t resolved_head_size() const { return head_size ? head_size : width / heads; }
-  std::int64_t resolved_ffn() const { return ffn ? ffn : 4 * width; }
+  std::int64_t resolved_head_size() const { return head_size ? head_size : layer_width() / heads; }
+  std::int64_t resolved_ffn() const { return ffn ? ffn : 4 * layer_width(); }
   std::int64_t resolved_block_size() const { return block_size ? block_size : 64; }
   /// Attention sees more, or less, than a band of keys.
   bool has_pattern() const {
@@ -154,6 +157,8 @@ struct ModelSpec {
         {.low = 0, .high = 1 << 20, .only_when_set = true});
     key("attention_norm", spec.attention_norm, "RMS norm of what the heads give to a token",
         {.only_when_set = true});
+    key("slice", spec.slice, "columns of the stream that a layer has, rotating; 0: all",
+        {.low = 0, .high = 1 << 17, .only_when_set = true});
   }
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
 #include "core/counts.h"
 #include "core/error.h"
@@ -117,14 +118,15 @@ class Builder {
 
   /// r = stream x + branch, y = norm(r); returns y and moves x to r (pre-norm) or y (post-norm).
   TensorId normalise(const std::string& name, Role role) {
-    const TensorId gain = add_parameter(name + ".gain", 1, spec_.width, role, 1);
+    const std::int64_t width = plan_.tensor(x_).cols;
+    const TensorId gain = add_parameter(name + ".gain", 1, width, role, 1);
     const TensorId bias = spec_.norm_kind == NormKind::layer
-                              ? add_parameter(name + ".bias", 1, spec_.width, role)
+                              ? add_parameter(name + ".bias", 1, width, role)
                               : TensorId{};
     const DType type = plan_.tensor(x_).dtype;
     const TensorId r =
-        branch_.exists() ? plan_.activation(name + " sum", type, rows_, spec_.width) : TensorId{};
-    const TensorId y = plan_.activation(name, compute_, rows_, spec_.width);
+        branch_.exists() ? plan_.activation(name + " sum", type, rows_, width) : TensorId{};
+    const TensorId y = plan_.activation(name, compute_, rows_, width);
     const TensorId stats = plan_.activation(name + " statistics", DType::f32, rows_, 2);
     plan_.append(
         engine::Norm{x_, branch_, gain, bias, r, y, stats, spec_.norm_kind,
@@ -138,6 +140,7 @@ class Builder {
 
   void sublayer(std::size_t index, bool attention) {
     const std::string name = fmt::format("sub.{}.{}", index, attention ? "attention" : "ffn");
+    if (spec_.slice > 0) return sliced_sublayer(name, index, attention);
     TensorId input = x_;
     if (spec_.norm == NormPlace::pre) {
       const bool sums = branch_.exists();
@@ -164,6 +167,21 @@ class Builder {
     remember(x_);
   }
 
+  /// Reads and writes `slice` columns of the stream, which move on by half of that from layer to
+  /// layer, so that neighbours overlap.
+  void sliced_sublayer(const std::string& name, std::size_t index, bool attention) {
+    if (attention && index > 0) first_column_ = (first_column_ + spec_.slice / 2) % spec_.width;
+    const TensorId part = plan_.activation(name + ".slice", stream_, rows_, spec_.slice);
+    plan_.append(Slice{x_, part, first_column_});
+    const TensorId whole = std::exchange(x_, part);
+    const TensorId input = normalise(name + ".norm", Role::block_norm);
+    const TensorId branch =
+        dropped(attention ? attend(name, index, input) : feed_forward(name, input));
+    x_ = plan_.activation(name + " sum", stream_, rows_, spec_.width);
+    plan_.append(AddSlice{whole, branch, x_, first_column_, 1});
+    remember(x_);
+  }
+
   AttentionShape attention_shape(std::size_t index) const {
     AttentionShape shape;
     shape.batch = model_.options.batch;
@@ -180,7 +198,7 @@ class Builder {
     shape.stride = spec_.stride;
     shape.global_tokens = spec_.global_tokens;
     shape.random_blocks = spec_.random_blocks;
-    shape.own_block = spec_.own_block;
+    shape.own_block = spec_.own_block || spec_.keys == KeySource::sorted;
     shape.block = spec_.resolved_block_size();
     if (spec_.keys == KeySource::projected) shape.key_limit = spec_.projected_length;
     shape.features = spec_.features;
@@ -196,20 +214,25 @@ class Builder {
     Parameter& weight = model_.parameters[model_.parameters.size() - (spec_.biases ? 2 : 1)];
     weight.value_row = (spec_.heads + groups) * size;
     weight.value_init_std =
-        scaling_of(spec_, Role::value_or_up, spec_.width, groups * size).init_std;
+        scaling_of(spec_, Role::value_or_up, spec_.layer_width(), groups * size).init_std;
     const TensorId y = plan_.activation(name, compute_, rows_, spec_.heads * size);
     const TensorId stats =
         plan_.activation(name + " statistics", DType::f32, shape.batch * shape.heads,
                          shape.context * shape.stats_of_row());
     plan_.append(Attention{mapped_keys(name, shape, qkv), y, stats, shape});
-    return linear(name + ".out", spec_.attention_norm ? normalise_heads(name, y) : y, spec_.width,
-                  Role::branch_output, spec_.biases);
+    return linear(name + ".out", spec_.attention_norm ? normalise_heads(name, y) : y,
+                  spec_.layer_width(), Role::branch_output, spec_.biases);
   }
 
   TensorId mapped_keys(const std::string& name, const AttentionShape& shape, TensorId qkv) {
     if (spec_.keys == KeySource::tokens) return qkv;
-    KeyShape keys{shape.batch,     shape.context,   shape.heads,
-                  shape.key_heads, shape.head_size, KeyMap::smear};
+    KeyShape keys{shape.batch,
+                  shape.context,
+                  shape.heads,
+                  shape.key_heads,
+                  shape.head_size,
+                  KeyMap::smear,
+                  1};
     TensorId weight;
     if (spec_.keys == KeySource::smeared) {
       weight = add_parameter(name + ".smear", 1, shape.key_heads, Role::hidden_bias);
@@ -219,6 +242,11 @@ class Builder {
                              Role::hidden_weight);
       // A key that is left is as large as a token's.
       model_.parameters.back().scaling.init_std = 1 / std::sqrt(as_double(spec_.context));
+    } else if (spec_.keys == KeySource::sorted) {
+      keys.map = KeyMap::sort;
+      keys.block = shape.block;
+      weight = add_parameter(name + ".block_keys", spec_.context / shape.block,
+                             shape.key_heads * shape.head_size, Role::hidden_weight);
     } else {
       keys.map = KeyMap::synthesise;
       weight = add_parameter(name + ".position_keys", spec_.context,
@@ -257,7 +285,7 @@ class Builder {
       plan_.append(Activation{u, y, kind, slopes});
       u = y;
     }
-    return linear(name + ".down", u, spec_.width, Role::branch_output, spec_.biases);
+    return linear(name + ".down", u, spec_.layer_width(), Role::branch_output, spec_.biases);
   }
 
   void head() {
@@ -296,6 +324,7 @@ class Builder {
   std::int64_t rows_;
   TensorId x_, branch_, table_;
   std::uint32_t dropout_stream_ = 0;
+  std::int64_t first_column_ = 0;  // of a layer's slice
 };
 
 std::vector<AdamWGroup> adamw_groups(const Transformer& model) {

@@ -25,6 +25,7 @@ void refuse_unlike(const ModelSpec& spec, const std::string& origin) {
   if (spec.mask != engine::MaskKind::causal) refuse("a mask other than causal");
   if (spec.has_pattern()) refuse("a pattern of keys");
   if (spec.keys != model::KeySource::tokens) refuse("keys that are not those of its tokens");
+  if (spec.slice != 0) refuse("layers that have a slice of the stream");
   if (spec.attention_norm) refuse("a norm of what the heads give");
   if (!spec.residual) refuse("no residual stream");
   if (!spec.feed_forward) refuse("no feed-forward");

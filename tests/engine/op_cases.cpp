@@ -129,14 +129,31 @@ OpCase head_loss_case(bool bias, std::int64_t classes) {
 OpCase keys_case(const std::string& name, KeyMap map, std::int64_t weight_rows,
                  std::int64_t weight_cols) {
   return {"keys_" + name, [=](StepPlan& plan, TensorId& y) {
-            const KeyShape shape{2, 7, 4, 2, 5, map};
-            const TensorId x = plan.parameter("qkv", 14, shape.qkv_cols());
-            const TensorId zero = plan.parameter("zero", 14, shape.qkv_cols());
+            const KeyShape shape{2, 6, 4, 2, 5, map, 2};
+            const TensorId x = plan.parameter("qkv", 12, shape.qkv_cols());
+            const TensorId zero = plan.parameter("zero", 12, shape.qkv_cols());
             const TensorId weight = plan.parameter("weight", weight_rows, weight_cols);
-            const TensorId qkv = plan.activation("qkv sum", DType::f32, 14, shape.qkv_cols());
+            const TensorId qkv = plan.activation("qkv sum", DType::f32, 12, shape.qkv_cols());
             plan.append(Residual{x, zero, qkv, 1.0f, 0.0f});
-            y = plan.activation("y", DType::f32, 14, shape.qkv_cols());
+            y = plan.activation("y", DType::f32, 12, shape.qkv_cols());
             plan.append(MapKeys{qkv, weight, y, shape});
+          }};
+}
+
+/// A layer of 6 columns on a stream of 17, perhaps round its end.
+OpCase slice_case(std::int64_t first) {
+  return {"slice_" + std::to_string(first), [=](StepPlan& plan, TensorId& y) {
+            const TensorId x = plan.parameter("x", kRows, 17);
+            const TensorId zero = plan.parameter("zero", kRows, 17);
+            const TensorId w = plan.parameter("w", 6, 6);
+            const TensorId whole = plan.activation("whole", DType::f32, kRows, 17);
+            const TensorId part = plan.activation("part", DType::f32, kRows, 6);
+            const TensorId branch = plan.activation("branch", DType::f32, kRows, 6);
+            y = plan.activation("y", DType::f32, kRows, 17);
+            plan.append(Residual{x, zero, whole, 1.0f, 0.5f});
+            plan.append(Slice{whole, part, first});
+            plan.append(Linear{part, w, {}, branch});
+            plan.append(AddSlice{whole, branch, y, first, 0.75f});
           }};
 }
 
@@ -263,8 +280,11 @@ std::vector<OpCase> op_cases() {
       norm_case("rms_branch_scaled", NormKind::rms, true, 1, 0.5f, 45),
       residual_case(),
       keys_case("smear", KeyMap::smear, 1, 2),
-      keys_case("project", KeyMap::project, 3, 7),
-      keys_case("synthesise", KeyMap::synthesise, 7, 10),
+      keys_case("project", KeyMap::project, 4, 6),
+      keys_case("synthesise", KeyMap::synthesise, 6, 10),
+      keys_case("sort", KeyMap::sort, 3, 10),
+      slice_case(0),
+      slice_case(14),
       dropout_case(),
       head_loss_case(false, 11),
       head_loss_case(true, 40)};

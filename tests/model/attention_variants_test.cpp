@@ -47,6 +47,14 @@ TEST(AttentionVariants, WrongValuesGetOneLine) {
        "mask = \"bidirectional\""},
       {[](ModelSpec& s) { s.keys = KeySource::synthesised, s.positions = Positions::rotary; },
        "no rotary positions"},
+      {[](ModelSpec& s) { s.keys = KeySource::sorted; }, "mask = \"bidirectional\""},
+      {[](ModelSpec& s) {
+         s.keys = KeySource::sorted, s.block_size = 6, s.mask = MaskKind::bidirectional;
+       },
+       "divides the context, 20"},
+      {[](ModelSpec& s) { s.slice = 12; }, "half of it divide width = 32"},
+      {[](ModelSpec& s) { s.slice = 16, s.norm = NormPlace::post; }, "norm = \"pre\""},
+      {[](ModelSpec& s) { s.slice = 16, s.heads = 5; }, "heads = 5 must divide slice = 16"},
       {[](ModelSpec& s) { s.heads = 5; }, "heads = 5 must divide width = 32"},
       {[](ModelSpec& s) { s.key_heads = 3; }, "key_heads = 3 must divide heads = 4"}};
   for (const Refusal& refusal : refusals) {
@@ -120,9 +128,29 @@ TEST(AttentionVariants, ParametersAndFlopsByHand) {
   // 4 query and 2 key heads: a state of 10 x 8 and as much for the features.
   EXPECT_EQ(performer.attention_flops, 3 * 20 * 6 * 2 * (2 * 80));
 
+  const Cost sorted = cost_of([](ModelSpec& s) {
+    s.keys = KeySource::sorted;
+    s.block_size = 5;
+    s.mask = MaskKind::bidirectional;
+  });
+  EXPECT_EQ(more(sorted), 3 * 4 * 16);
+  // Blocks of 5 see themselves; 4 blocks are mixed, 32 columns; 4 x 4 products of 16 columns.
+  EXPECT_EQ(sorted.attention_flops, pair * 20 * 5 + 3 * (2 * 32 * 4 * 20 + 2 * 16 * 4 * 4));
+
   const Cost local = cost_of([](ModelSpec& s) { s.own_block = true, s.block_size = 5; });
   EXPECT_EQ(more(local), 0);
   EXPECT_EQ(local.attention_flops, pair * 4 * 15);
+}
+
+TEST(AttentionVariants, ASliceHasTheLayersOfItsOwnWidth) {
+  ModelSpec spec = small_spec();
+  spec.slice = 16;
+  const auto sliced = build_transformer(spec, {});
+  spec.slice = 0;
+  spec.width = 16;
+  const auto narrow = build_transformer(spec, {});
+  // Vocabulary 256 and 20 positions are 16 columns wider, and so is the last norm.
+  EXPECT_EQ(sliced->parameter_count(), narrow->parameter_count() + 16 * (256 + 20 + 2));
 }
 
 }  // namespace

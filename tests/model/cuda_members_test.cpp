@@ -47,6 +47,8 @@ constexpr Member kMembers[] = {
     {"linformer",
      "layers = 1\nkeys = \"projected\"\nprojected_length = 24\nmask = \"bidirectional\""},
     {"synthesizer", "layers = 1\nkeys = \"synthesised\""},
+    {"sorted", "layers = 1\nkeys = \"sorted\"\nblock_size = 16\nmask = \"bidirectional\""},
+    {"slices", "slice = 32\nlayers = 3\ncontext = 16"},
     {"performer",
      "layers = 1\nattention = \"performer\"\nfeatures = 40\npositions = \"rotary\"\n"
      "heads = 4\nkey_heads = 2"},

@@ -167,14 +167,13 @@ TEST_P(GoldenTest, CpuBf16StaysNear) {
   EXPECT_LT(std::sqrt(difference), 4e-2 * std::sqrt(all));
 }
 
-INSTANTIATE_TEST_SUITE_P(Members, GoldenTest,
-                         testing::Values("gpt2", "llama_grouped", "post_norm_deepnorm",
-                                         "post_norm_admin", "completep", "eq3",
-                                         "linear_local_sandwich", "low_rank_strict",
-                                         "window_global_strided", "own_block", "smeared_keys",
-                                         "projected_keys", "synthesised_keys", "normalised",
-                                         "unnormalised", "linear_bidirectional"),
-                         [](const auto& test) { return test.param; });
+INSTANTIATE_TEST_SUITE_P(
+    Members, GoldenTest,
+    testing::Values("gpt2", "llama_grouped", "post_norm_deepnorm", "post_norm_admin", "completep",
+                    "eq3", "linear_local_sandwich", "low_rank_strict", "window_global_strided",
+                    "own_block", "smeared_keys", "projected_keys", "synthesised_keys", "normalised",
+                    "unnormalised", "linear_bidirectional", "sorted_keys", "slices"),
+    [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace fathom::model

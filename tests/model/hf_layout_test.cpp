@@ -138,6 +138,13 @@ TEST_F(HfLayout, WhatALayoutCannotSayIsRefused) {
   refused([](ModelSpec& s) { s.biases = false; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.window = 4; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.stride = 4; }, HfFormat::gpt2);
+  refused([](ModelSpec& s) { s.own_block = true; }, HfFormat::llama);
+  refused([](ModelSpec& s) { s.attention = engine::AttentionKind::linear; }, HfFormat::gpt2);
+  refused([](ModelSpec& s) { s.attention = engine::AttentionKind::normalised; }, HfFormat::gpt2);
+  refused([](ModelSpec& s) { s.keys = KeySource::smeared; }, HfFormat::gpt2);
+  refused([](ModelSpec& s) { s.keys = KeySource::synthesised; }, HfFormat::llama);
+  refused([](ModelSpec& s) { s.attention_norm = true; }, HfFormat::llama);
+  refused([](ModelSpec& s) { s.slice = 8; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.order = "ssff"; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.head_size = 4; }, HfFormat::gpt2);
   refused([](ModelSpec& s) { s.positions = Positions::learned; }, HfFormat::llama);

@@ -19,23 +19,25 @@
 #include "engine/ops/linear/linear.h"
 #include "engine/ops/norm/norm.h"
 #include "engine/ops/residual/residual.h"
+#include "engine/ops/slice/slice.h"
 
 namespace fathom::engine {
 
 /// What model code appends.
-using ForwardOp = std::variant<Embed, AddPositions, Linear, Activation, Norm, Residual, MapKeys,
-                               Attention, Dropout, HeadLoss, Logits>;
+using ForwardOp = std::variant<Embed, AddPositions, Linear, Activation, Norm, Residual, Slice,
+                               AddSlice, MapKeys, Attention, Dropout, HeadLoss, Logits>;
 
 /// What a program is made of: forward ops, the backward ops derived from them, the update, and what
 /// the fusion pass made of these.
 using Op =
-    std::variant<Embed, AddPositions, Linear, Activation, Norm, Residual, MapKeys, Attention,
-                 Dropout, HeadLoss, Logits, EmbedBackward, AddPositionsBackward, LinearBackward,
-                 ActivationBackward, NormBackward, ResidualBackward, MapKeysBackward,
-                 AttentionBackward, DropoutBackward, HeadLossBackward, SquaredNorm, AdamW,
-                 CopyParameters, LinearThenActivation, LinearBackwardThenActivation, LinearThenNorm,
-                 LinearBackwardThenNorm, WithBiasGradient<ActivationBackward>,
-                 WithBiasGradient<NormBackward>, WithBiasGradient<AttentionBackward>>;
+    std::variant<Embed, AddPositions, Linear, Activation, Norm, Residual, Slice, AddSlice, MapKeys,
+                 Attention, Dropout, HeadLoss, Logits, EmbedBackward, AddPositionsBackward,
+                 LinearBackward, ActivationBackward, NormBackward, ResidualBackward, SliceBackward,
+                 AddSliceBackward, MapKeysBackward, AttentionBackward, DropoutBackward,
+                 HeadLossBackward, SquaredNorm, AdamW, CopyParameters, LinearThenActivation,
+                 LinearBackwardThenActivation, LinearThenNorm, LinearBackwardThenNorm,
+                 WithBiasGradient<ActivationBackward>, WithBiasGradient<NormBackward>,
+                 WithBiasGradient<AttentionBackward>>;
 
 /// In the order of Op. A backward op has a ', a fused one names its parts.
 inline constexpr std::array kOpNames{"embed",
@@ -44,6 +46,8 @@ inline constexpr std::array kOpNames{"embed",
                                      "activation",
                                      "norm",
                                      "residual",
+                                     "slice",
+                                     "add slice",
                                      "keys",
                                      "attention",
                                      "dropout",
@@ -55,6 +59,8 @@ inline constexpr std::array kOpNames{"embed",
                                      "activation'",
                                      "norm'",
                                      "residual'",
+                                     "slice'",
+                                     "add slice'",
                                      "keys'",
                                      "attention'",
                                      "dropout'",

@@ -42,9 +42,15 @@ class Flops {
            static_cast<double>(tensors_[weight].size());
   }
   double projection(const KeyShape& s, TensorId weight) const {
-    if (s.map != KeyMap::project) return 0;
-    return 2.0 * static_cast<double>(s.batch * 2 * s.key_heads * s.head_size) *
-           static_cast<double>(tensors_[weight].size());
+    const auto columns = static_cast<double>(s.batch * s.key_heads * s.head_size);
+    const auto rows = static_cast<double>(tensors_[weight].rows);
+    // Keys and values, [rows, T] x [T, columns].
+    if (s.map == KeyMap::project) return 4.0 * columns * rows * static_cast<double>(s.context);
+    // The same with whole blocks, and the products of mean keys with the weight.
+    if (s.map == KeyMap::sort) {
+      return 4.0 * columns * rows * static_cast<double>(s.context) + 2.0 * columns * rows * rows;
+    }
+    return 0;
   }
   static double attention(const AttentionShape& s) {
     if (s.sums_states()) return states(s);

@@ -34,7 +34,7 @@ class RowMap {
   }
 
   std::vector<double> forward(std::int64_t t, const double* row) const {
-    const std::vector<double> x = rotated(t, row);
+    std::vector<double> x = rotated(t, row);
     if (!s_.has_features()) return x;
     std::vector<double> f(static_cast<std::size_t>(s_.feature_size()));
     for (std::size_t m = 0; m < f.size(); ++m) {

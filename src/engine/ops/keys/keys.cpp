@@ -16,6 +16,10 @@ void check(const MapKeys& op, const StepPlan& plan) {
     require(has_shape(plan, op.weight, 1, s.key_heads), "keys: one number for each key head");
   } else if (s.map == KeyMap::project) {
     require(weight.rows <= s.context && weight.cols == s.context, "keys: shape of the projection");
+  } else if (s.map == KeyMap::sort) {
+    require(s.context % s.block == 0, "keys: blocks are whole");
+    require(has_shape(plan, op.weight, s.context / s.block, s.key_heads * s.head_size),
+            "keys: a row for each block");
   } else {
     require(has_shape(plan, op.weight, s.context, s.key_heads * s.head_size),
             "keys: a key for each position");

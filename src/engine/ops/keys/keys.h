@@ -10,12 +10,19 @@
 //   synthesise  q' = relu(q), k'_t = w_t whatever the token: <q', k'> is a network with one hidden
 //               layer that gives the scores of a token (dense Synthesizer, arXiv 2005.00743)
 //                                                                                  w [T, G K]
+//   sort        blocks of positions are mixed: k'_(I, t) = sum_J S_IJ k_(J, t), v likewise; S
+//               (keys_sort.h) has rows and columns that nearly sum to 1 and follows from the mean
+//               keys of blocks (Sinkhorn, arXiv 2002.11296); attention then sees the query's own
+//               block only                                                  w [T / block, G K]
 //
 // Backward:
 //   smear       dk_t = s dk'_t + (1 - s) dk'_(t+1) (s = 1 at t = 0),
 //               dw_g = s (1 - s) sum over B and t > 0 of <dk'_t, k_t - k_(t-1)>
 //   project     dk_t = sum_r w_rt dk'_r, dw_rt = sum over B of <dk'_r, k_t>; v likewise, added
 //   synthesise  dq = dq' where q > 0, dk = 0, dw_t = sum over B of dk'_t
+//   sort        dk_(J, t) = sum_I S_IJ dk'_(I, t), dS_IJ = sum_t <dk'_(I, t), k_(J, t)>; v
+//   likewise;
+//               then back through the rounds to the mean keys and w
 #pragma once
 
 #include "core/enum_names.h"
@@ -28,7 +35,7 @@ class StepPlan;
 class Differentiator;
 
 constexpr auto enum_names(KeyMap) {
-  return std::array{"smear", "project", "synthesise"};
+  return std::array{"smear", "project", "synthesise", "sort"};
 }
 
 struct KeyShape {
@@ -38,6 +45,7 @@ struct KeyShape {
   std::int64_t key_heads = 1;  // G
   std::int64_t head_size = 1;  // K
   KeyMap map = KeyMap::smear;
+  std::int64_t block = 1;  // of `sort`, divides T
 
   constexpr std::int64_t qkv_cols() const { return (heads + 2 * key_heads) * head_size; }
   constexpr std::int64_t key_column() const { return heads * head_size; }

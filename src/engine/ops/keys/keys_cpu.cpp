@@ -1,4 +1,5 @@
 #include "engine/cpu/cpu_ops.h"
+#include "engine/ops/keys/keys_sort_cpu.h"
 
 namespace fathom::engine::cpu {
 namespace {
@@ -20,6 +21,7 @@ KeyArgs key_args(const KeyShape& s, TensorId weight, const Context& context) {
 }  // namespace
 
 BoundOp bind(const MapKeys& op, const Context& context) {
+  if (op.shape.map == KeyMap::sort) return bind_sort(op, context);
   KeyArgs args = key_args(op.shape, op.weight, context);
   args.x = context.operand(op.qkv);
   args.y = context.operand(op.y);
@@ -32,6 +34,7 @@ BoundOp bind(const MapKeys& op, const Context& context) {
 }
 
 BoundOp bind(const MapKeysBackward& op, const Context& context) {
+  if (op.shape.map == KeyMap::sort) return bind_sort(op, context);
   KeyArgs args = key_args(op.shape, op.weight, context);
   args.x = context.operand(op.qkv);
   args.dy = context.operand(op.dy);

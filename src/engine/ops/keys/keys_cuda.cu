@@ -1,6 +1,7 @@
 #include "engine/cuda/cuda_ops.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/strided_gemm.h"
+#include "engine/ops/keys/keys_sort_cuda.h"
 
 namespace fathom::engine::cuda {
 namespace {
@@ -134,6 +135,7 @@ StridedGemm weight_gemm(const KeyArgs& args, float* d_weight, bool accumulate) {
 }  // namespace
 
 BoundOp bind(const MapKeys& op, const Context& context) {
+  if (op.shape.map == KeyMap::sort) return bind_sort(op, context);
   const KeyArgs args{op.shape, context.operand(op.qkv),   context.operand(op.y),         {},
                      {},       context.floats(op.weight), context.tensor(op.weight).rows};
   return [args, gpu = context.gpu](cudaStream_t stream) {
@@ -149,6 +151,7 @@ BoundOp bind(const MapKeys& op, const Context& context) {
 }
 
 BoundOp bind(const MapKeysBackward& op, const Context& context) {
+  if (op.shape.map == KeyMap::sort) return bind_sort(op, context);
   const KeyArgs args{op.shape,
                      context.operand(op.qkv),
                      {},

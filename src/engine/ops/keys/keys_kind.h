@@ -5,6 +5,7 @@
 
 namespace fathom::engine {
 
-enum class KeyMap : std::uint8_t { smear, project, synthesise };
+enum class KeyMap : std::uint8_t { smear, project, synthesise, sort };
+inline constexpr int kSinkhornRounds = 8;
 
 }  // namespace fathom::engine

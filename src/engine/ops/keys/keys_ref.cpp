@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/ops/keys/keys_sort.h"
 #include "engine/ref/ref_ops.h"
 
 namespace fathom::engine::ref {
@@ -99,6 +100,55 @@ void synthesise_backward(const KeyShape& s, const KeyRows& x, const KeyRows& dy,
   }
 }
 
+/// Keys and values of one head, [T, 2 K], out of a sequence or back into it.
+std::vector<double> head_of(const KeyShape& s, const KeyRows& x, std::int64_t g) {
+  std::vector<double> rows;
+  for (std::int64_t t = 0; t < s.context; ++t) {
+    for (const std::int64_t column : {s.key_column(), s.value_column()}) {
+      for (std::int64_t c = 0; c < s.head_size; ++c) {
+        rows.push_back(x.at(t, column + g * s.head_size + c));
+      }
+    }
+  }
+  return rows;
+}
+void put_head(const KeyShape& s, const std::vector<double>& rows, const KeyRows& y,
+              std::int64_t g) {
+  auto value = rows.begin();
+  for (std::int64_t t = 0; t < s.context; ++t) {
+    for (const std::int64_t column : {s.key_column(), s.value_column()}) {
+      for (std::int64_t c = 0; c < s.head_size; ++c) {
+        y.at(t, column + g * s.head_size + c) = *value++;
+      }
+    }
+  }
+}
+
+void sort(const KeyShape& s, const double* weight, const KeyRows& x, const KeyRows& y) {
+  BlockSorter<double> sorter(s);
+  for (std::int64_t g = 0; g < s.key_heads; ++g) {
+    const std::vector<double> rows = head_of(s, x, g);
+    std::vector<double> sorted(rows.size());
+    sorter.forward(rows.data(), weight + g * s.head_size, s.key_heads * s.head_size, sorted.data());
+    put_head(s, sorted, y, g);
+  }
+}
+
+void sort_backward(const KeyShape& s, const double* weight, const KeyRows& x, const KeyRows& dy,
+                   const KeyRows& dx, std::vector<double>& d_weight) {
+  BlockSorter<double> sorter(s);
+  std::vector<double> own(d_weight.size());
+  for (std::int64_t g = 0; g < s.key_heads; ++g) {
+    const std::vector<double> rows = head_of(s, x, g), slopes = head_of(s, dy, g);
+    std::vector<double> back(rows.size());
+    const std::int64_t column = g * s.head_size;
+    sorter.backward(rows.data(), slopes.data(), weight + column, s.key_heads * s.head_size,
+                    back.data(), own.data() + column);
+    put_head(s, back, dx, g);
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) d_weight[i] += own[i];
+}
+
 }  // namespace
 
 void run(const MapKeys& op, const Context& context) {
@@ -111,6 +161,7 @@ void run(const MapKeys& op, const Context& context) {
     if (s.map == KeyMap::smear) smear(s, weight, x, y);
     if (s.map == KeyMap::project) project(s, weight, context.tensor(op.weight).rows, x, y);
     if (s.map == KeyMap::synthesise) synthesise(s, weight, y);
+    if (s.map == KeyMap::sort) sort(s, weight, x, y);
   }
 }
 
@@ -130,6 +181,7 @@ void run(const MapKeysBackward& op, const Context& context) {
       project_backward(s, weight, tensor.rows, x, dy, dx, d_weight.data());
     }
     if (s.map == KeyMap::synthesise) synthesise_backward(s, x, dy, dx, d_weight.data());
+    if (s.map == KeyMap::sort) sort_backward(s, weight, x, dy, dx, d_weight);
   }
   if (!op.d_weight.exists()) return;
   for (std::size_t i = 0; i < d_weight.size(); ++i) {
