@@ -25,9 +25,9 @@ struct WideShape {
   int layers, heads, ffn;
 };
 // Their places in the list of shapes.
-constexpr std::int64_t kDeep = 0;
-constexpr std::int64_t kWide = 1;
-constexpr std::int64_t kMatched = 2;
+constexpr std::int64_t kDeepShape = 0;
+constexpr std::int64_t kWideShape = 1;
+constexpr std::int64_t kMatchedShape = 2;
 
 /// How scores become weights: another mechanism is another row.
 struct Mechanism {
@@ -194,7 +194,7 @@ ExhibitChart accuracy_chart(const WideGrid& grid, const LossGrid& scores) {
   for (std::int64_t task = 0; task < std::ssize(grid.tasks); ++task) {
     ChartSeries series{name_of(grid.tasks[as_size(task)].kind), {}};
     for (std::int64_t shape = 0; shape < std::ssize(grid.shapes); ++shape) {
-      if (shape == kMatched) continue;
+      if (shape == kMatchedShape) continue;
       ChartDot dot = scores.dot(task, shape);
       dot.x = grid.shapes[as_size(shape)].layers;
       series.dots.push_back(dot);
@@ -211,18 +211,18 @@ std::vector<Measure> wide_measures(const WideGrid& grid, const LossGrid& scores,
   std::vector<Measure> measures;
   for (std::int64_t task = 0; task < std::ssize(grid.tasks); ++task) {
     measures.push_back(scores.measure(name_of(grid.tasks[as_size(task)].kind), [&](auto seeds) {
-      return scores.mean(task, kWide, seeds) - scores.mean(task, kDeep, seeds);
+      return scores.mean(task, kWideShape, seeds) - scores.mean(task, kDeepShape, seeds);
     }));
   }
   measures.push_back(scores.measure("equal-size", [&](auto seeds) {
     double sum = 0;
     for (const std::int64_t task : scores.rows()) {
-      sum += scores.mean(task, kMatched, seeds) - scores.mean(task, kDeep, seeds);
+      sum += scores.mean(task, kMatchedShape, seeds) - scores.mean(task, kDeepShape, seeds);
     }
     return sum / as_double(scores.rows().size());
   }));
-  measures.push_back({"latency", latencies[as_size(kDeep)].at("seconds").get<double>() /
-                                     latencies[as_size(kWide)].at("seconds").get<double>()});
+  measures.push_back({"latency", latencies[as_size(kDeepShape)].at("seconds").get<double>() /
+                                     latencies[as_size(kWideShape)].at("seconds").get<double>()});
   return measures;
 }
 
