@@ -223,9 +223,9 @@ void TokenFile::verify() const {
   }
 }
 
-TokenFileWriter::TokenFileWriter(std::filesystem::path path, std::uint64_t vocabulary,
+TokenFileWriter::TokenFileWriter(const std::filesystem::path& path, std::uint64_t vocabulary,
                                  Hash128 tokenizer)
-    : file_(std::move(path)) {
+    : file_(path) {
   info_.vocabulary = vocabulary;
   info_.tokenizer = tokenizer;
   info_.bytes_per_id = bytes_per_id(vocabulary);

@@ -80,7 +80,7 @@ class TokenFile {
 /// Writes a token file front to back; it appears under its name at commit().
 class TokenFileWriter {
  public:
-  TokenFileWriter(std::filesystem::path path, std::uint64_t vocabulary, Hash128 tokenizer);
+  TokenFileWriter(const std::filesystem::path& path, std::uint64_t vocabulary, Hash128 tokenizer);
 
   /// InternalError on an id >= vocabulary.
   void add(std::span<const TokenId> ids);

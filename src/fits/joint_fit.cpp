@@ -39,21 +39,22 @@ Minimum sharpen(const JointObjective& objective, Eigen::VectorXd x, double from,
 
 Eigen::VectorXd random_start(const JointObjective& objective, const RandomStream& random) {
   const JointForm& form = objective.form();
-  const auto terms = static_cast<int>(form.terms().size());
+  const std::ptrdiff_t terms = std::ssize(form.terms());
   std::uint64_t next = 0;
   // Shares of the loss: exponential variates, the constant's counted double.
   std::vector<double> shares;
   double total = 0;
-  for (int k = 0; k <= terms; ++k) {
+  for (std::ptrdiff_t k = 0; k <= terms; ++k) {
     const double share = -std::log(1 - random.uniform(next++)) * (k == terms ? 2 : 1) + 1e-3;
     shares.push_back(share);
     total += share;
   }
   const double log_loss = objective.log_losses().mean();
   Eigen::VectorXd start = Eigen::VectorXd::Zero(form.size());
-  for (int k = 0; k < terms; ++k) {
+  for (std::ptrdiff_t k = 0; k < terms; ++k) {
     const double exponent = 0.05 + 1.15 * random.uniform(next++);
-    start[2 * k] = std::log(shares[k] / total) + log_loss + exponent * objective.mean_log(k);
+    start[2 * k] = std::log(shares[as_size(k)] / total) + log_loss +
+                   exponent * objective.mean_log(static_cast<int>(k));
     start[2 * k + 1] = exponent;
   }
   start[start.size() - 1] = std::log(shares.back() / total) + log_loss;
