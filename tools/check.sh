@@ -82,7 +82,8 @@ check_tidy() {
   else
     files=$(changed 'src/*.cpp')
   fi
-  # Only what this build compiles.
+  # Only what this build compiles, and not the kernels, which use GCC's __builtin_shuffle.
+  files=$(grep -v '_simd\.cpp$' <<<"$files" || true)
   files=$(for file in $files; do grep -q "/$file\"" "$build/tidy/compile_commands.json" && echo "$file"; done || true)
   count=$(wc -w <<<"$files")
   if ! $all && [ "$count" -gt "$most_tidied" ]; then

@@ -150,7 +150,8 @@ TEST(AttentionVariants, ASliceHasTheLayersOfItsOwnWidth) {
   spec.width = 16;
   const auto narrow = build_transformer(spec, {});
   // Vocabulary 256 and 20 positions are 16 columns wider, and so is the last norm.
-  EXPECT_EQ(sliced->parameter_count(), narrow->parameter_count() + 16 * (256 + 20 + 2));
+  EXPECT_EQ(sliced->parameter_count(),
+            narrow->parameter_count() + std::int64_t{16} * (256 + 20 + 2));
 }
 
 }  // namespace
