@@ -2,7 +2,8 @@
 //
 //   node tools/check_docs.mjs [FILE...]      (default: README.md, CHANGELOG.md, ..., docs/**)
 //
-// Lines are at most 100 columns outside tables, code and lines that cannot break (a long URL). A
+// Lines are at most 100 columns outside tables, code, pictures and lines that cannot break (a long
+// URL). A
 // relative link must lead to a file, an anchor to a heading, and a path in backticks that starts
 // with a folder of the repository must exist.
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
@@ -62,7 +63,7 @@ function anchors(text) {
 }
 
 function isTooWide(line) {
-  if ([...line].length <= widest || line.trimStart().startsWith("|")) return false;
+  if ([...line].length <= widest || /^\s*(\||!\[)/.test(line)) return false;
   if (/^( {4}|\t)/.test(line) && !/^\s*([-*]|\d+\.)\s/.test(line)) return false; // code by indentation
   // What cannot be broken may stick out: one word beyond an indent or a list mark.
   return line.replace(/^\s*([-*>]|\d+\.)?\s*/, "").includes(" ") && !/https?:\S{60,}/.test(line);

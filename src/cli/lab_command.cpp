@@ -97,9 +97,9 @@ void run_show(Session& session, const LabShowOptions& options) {
   print_paragraph(session, "experiment", claim.experiment);
   print_paragraph(session, "kind", to_string(claim.kind));
   print_paragraph(session, "cost",
-                  claim.gpu_cost == "-" ? claim.cpu_cost + " on two cores"
-                                        : fmt::format("two cores: {}; GPU: {}",
-                                                      claim.cpu_cost, claim.gpu_cost));
+                  claim.gpu_cost == "-"
+                      ? claim.cpu_cost + " on two cores"
+                      : fmt::format("two cores: {}; GPU: {}", claim.cpu_cost, claim.gpu_cost));
   session.out << "\n  Criteria, fixed beforehand\n";
   for (const lab::Criterion& criterion : claim.criteria) {
     print_paragraph(session, criterion.id, fmt::format("{}: {}", criterion.text, criterion.range()),

@@ -81,7 +81,8 @@ TEST_F(ProcessTest, NoHomeIsNeeded) {
   EXPECT_EQ(shell("export HOME=/proc/none XDG_CACHE_HOME=/proc/none;", "plan 1B").code, 0);
 }
 
-// rows x columns of a config are not allocated before the tensor's shape was looked at: 1.1 GB here.
+// rows x columns of a config are not allocated before the tensor's shape was looked at: 1.1 GB
+// here.
 TEST_F(ProcessTest, AConfigOfAbsurdSizeTakesNoMemory) {
   const std::string run = study_.folder.run(study_.runs[0].id).path().string();
   const std::string model = (tiny_.folder / "hf").string();
