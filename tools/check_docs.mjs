@@ -3,9 +3,8 @@
 //   node tools/check_docs.mjs [FILE...]      (default: README.md, CHANGELOG.md, ..., docs/**)
 //
 // Lines are at most 100 columns outside tables, code, pictures and lines that cannot break (a long
-// URL). A
-// relative link must lead to a file, an anchor to a heading, and a path in backticks that starts
-// with a folder of the repository must exist.
+// URL). A relative link must lead to a file, an anchor to a heading, and a path in backticks that
+// starts with a folder of the repository must exist.
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, normalize, relative } from "node:path";
 import { fileURLToPath } from "node:url";
