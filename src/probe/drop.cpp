@@ -99,7 +99,7 @@ void fix_config(Config& config, const pretrained::Family& family, const pretrain
   cut_list(config, "no_rope_layers", dropped);
   const std::int64_t left = layout.depth() - std::ssize(dropped);
   config[std::string(family.layers_key)] = left;
-  if (config.contains("max_window_layers")) {
+  if (config.contains("max_window_layers") && config["max_window_layers"].is_number_integer()) {
     config["max_window_layers"] = std::min(config["max_window_layers"].get<std::int64_t>(), left);
   }
 }

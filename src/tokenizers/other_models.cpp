@@ -184,6 +184,16 @@ std::unique_ptr<PieceModel> read_unigram(const Json& spec, const std::string& or
                       spec.value("byte_fallback", false));
 }
 
+/// What is longer becomes the unknown token.
+std::size_t longest_word(const Json& spec, const std::string& origin) {
+  const auto found = spec.find("max_input_chars_per_word");
+  if (found == spec.end()) return 100;
+  if (!found->is_number_integer() || *found < 0) {
+    throw DataError(fmt::format("{}: max_input_chars_per_word is not a whole number", origin));
+  }
+  return found->get<std::size_t>();
+}
+
 }  // namespace
 
 std::unique_ptr<PieceModel> make_word_piece(Vocabulary vocabulary, const std::string& unknown,
@@ -208,10 +218,9 @@ std::unique_ptr<PieceModel> make_piece_model(const Json& spec, const std::string
   if (type == "BPE") return read_bpe(spec, origin);
   if (type == "Unigram") return read_unigram(spec, origin);
   if (type == "WordPiece") {
-    return make_word_piece(read_vocabulary(spec.at("vocab"), origin),
-                           spec.value("unk_token", "[UNK]"),
-                           spec.value("continuing_subword_prefix", "##"),
-                           spec.value("max_input_chars_per_word", std::size_t{100}), origin);
+    return make_word_piece(
+        read_vocabulary(spec.at("vocab"), origin), spec.value("unk_token", "[UNK]"),
+        spec.value("continuing_subword_prefix", "##"), longest_word(spec, origin), origin);
   }
   throw DataError(fmt::format("{}: the model '{}' is not known", origin, printable(type)));
 }

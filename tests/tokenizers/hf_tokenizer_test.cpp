@@ -185,6 +185,14 @@ TEST(HfTokenizer, DamagedFilesGiveOneLine) {
   bad["pre_tokenizer"] = {
       {"type", "Split"}, {"pattern", {{"Regex", "("}}}, {"behavior", "Isolated"}};
   EXPECT_NE(message(bad).find("not a regular expression"), std::string::npos);
+  for (const Json& length : {Json(3.3e46), Json(-1), Json("100")}) {
+    bad = byte_level();
+    bad["model"] = {
+        {"type", "WordPiece"}, {"vocab", {{"[UNK]", 0}}}, {"max_input_chars_per_word", length}};
+    EXPECT_NE(message(bad).find("max_input_chars_per_word is not a whole number"),
+              std::string::npos)
+        << length;
+  }
   bad = byte_level();
   bad["post_processor"]["special_tokens"]["<end>"]["ids"] = {99};
   EXPECT_NE(message(bad).find("outside the vocabulary"), std::string::npos);
