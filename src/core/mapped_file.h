@@ -31,4 +31,7 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// Gives the memory of a mapped file's bytes back; whoever reads them again pages them in again.
+void release_pages(std::span<const std::byte> mapped);
+
 }  // namespace fathom

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/json_text.h"
+#include "core/mapped_file.h"
 #include "pretrained/checkpoint.h"
 #include "pretrained/gguf_file.h"
 #include "tokenizers/hf_tokenizer.h"
@@ -112,6 +113,7 @@ class GgufSource : public TensorSource {
   void read(const std::string& name, std::span<float> out) const override {
     const GgufTensor& tensor = *tensors_.at(name);
     decode_ggml(*tensor.type, tensor.bytes, out);
+    release_pages(tensor.bytes);
     if (!architecture_.paired) return;
     const bool query = name.find("self_attn.q_proj") != name.npos;
     const bool key = name.find("self_attn.k_proj") != name.npos;

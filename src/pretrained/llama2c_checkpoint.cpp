@@ -84,7 +84,9 @@ class Llama2cSource : public TensorSource {
   }
   void read(const std::string& name, std::span<float> out) const override {
     const Place& place = places_.at(name);
-    std::memcpy(out.data(), file_.bytes().data() + place.offset, out.size_bytes());
+    const auto stored = file_.bytes().subspan(place.offset, out.size_bytes());
+    std::memcpy(out.data(), stored.data(), stored.size());
+    release_pages(stored);
     const bool query = name.find("q_proj") != name.npos, key = name.find("k_proj") != name.npos;
     if (query || key) {
       pairs_to_halves(out, place.shape.front(), as_size(query ? header_.heads : header_.key_heads));

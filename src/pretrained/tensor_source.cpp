@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/mapped_file.h"
 #include "core/safetensors.h"
 
 namespace fathom::pretrained {
@@ -26,7 +27,9 @@ class SafetensorsSource : public TensorSource {
     return tensor == nullptr ? nullptr : &tensor->shape;
   }
   void read(const std::string& name, std::span<float> out) const override {
-    copy_as_f32(model_.at(name), out);
+    const TensorView& tensor = model_.at(name);
+    copy_as_f32(tensor, out);
+    release_pages(tensor.bytes);
   }
 
  private:
