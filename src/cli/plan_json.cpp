@@ -60,6 +60,33 @@ Json verdict_json(const Plan& plan) {
           {"leaves_practice", verdict.leaves_practice}};
 }
 
+Json band_json(const Plan& plan) {
+  const WholeDepths whole = whole_depths(plan.band);
+  return {{"layers", {whole.low, whole.high}},
+          {"edges", {plan.band.low, plan.band.high}},
+          {"best_layers", plan.best_layers},
+          {"tolerance", plan.request.tolerance},
+          {"law", plan.loss_law.name}};
+}
+
+Json memory_json(const Plan& plan) {
+  const DeviceMemory& memory = plan.device_memory;
+  return {{"gpus", plan.sharding.gpus},
+          {"tensor_parallel", plan.sharding.tensor},
+          {"pipeline_parallel", plan.sharding.pipeline},
+          {"zero", plan.sharding.zero},
+          {"micro_batch", plan.sharding.micro_batch},
+          {"recompute", plan.sharding.recompute},
+          {"weights_bytes", memory.weights},
+          {"gradients_bytes", memory.gradients},
+          {"optimizer_bytes", memory.optimizer},
+          {"gathered_bytes", memory.gathered},
+          {"activations_bytes", memory.activations},
+          {"logits_bytes", memory.logits},
+          {"total_bytes", memory.total()},
+          {"fits", fits_in_memory(memory, plan.hardware)}};
+}
+
 }  // namespace
 
 void print_plan_json(Session& session, const Plan& plan) {
@@ -88,33 +115,14 @@ void print_plan_json(Session& session, const Plan& plan) {
   document["transition_layers"] = plan.transition_layers;
   document["transition_width"] = plan.transition_width;
   document["theory_threshold_layers"] = plan.theory_threshold;
-  const WholeDepths band = whole_depths(plan.band);
-  document["band"] = {{"layers", {band.low, band.high}},
-                      {"edges", {plan.band.low, plan.band.high}},
-                      {"best_layers", plan.best_layers},
-                      {"tolerance", plan.request.tolerance},
-                      {"law", plan.loss_law.name}};
+  document["band"] = band_json(plan);
   for (const LawRow& row : plan.laws) document["laws"].push_back(law_json(row));
   for (const ObjectiveRow& row : plan.objectives) {
     Json json{{"objective", to_string(row.objective)}, {"rule", row.rule}};
     json.update(candidate_json(row.candidate));
     document["objectives"].push_back(json);
   }
-  const DeviceMemory& memory = plan.device_memory;
-  document["memory"] = {{"gpus", plan.sharding.gpus},
-                        {"tensor_parallel", plan.sharding.tensor},
-                        {"pipeline_parallel", plan.sharding.pipeline},
-                        {"zero", plan.sharding.zero},
-                        {"micro_batch", plan.sharding.micro_batch},
-                        {"recompute", plan.sharding.recompute},
-                        {"weights_bytes", memory.weights},
-                        {"gradients_bytes", memory.gradients},
-                        {"optimizer_bytes", memory.optimizer},
-                        {"gathered_bytes", memory.gathered},
-                        {"activations_bytes", memory.activations},
-                        {"logits_bytes", memory.logits},
-                        {"total_bytes", memory.total()},
-                        {"fits", fits_in_memory(memory, plan.hardware)}};
+  document["memory"] = memory_json(plan);
   document["hardware"] = {{"name", plan.hardware.name},
                           {"title", plan.hardware.title},
                           {"source", plan.hardware.source},

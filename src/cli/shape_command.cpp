@@ -49,37 +49,7 @@ void add_list_command(CommandTree& tree, Command& parent) {
   list.add_flag("--json", options->json, "Print JSON");
 }
 
-}  // namespace
-
-void add_shape_command(CommandTree& tree) {
-  auto options = std::make_shared<ShapeOptions>();
-  Command& command = tree.add(
-      tree.root(), "shape",
-      {"Every count of one shape, and its place among the laws",
-       "Counts parameters exactly (biases, norms, gated or plain feed-forward, grouped-query "
-       "heads, experts and those a token visits, latent attention, tied or untied, learned "
-       "positions), FLOPs, memory, KV cache and modelled times, and says how far the shape lies "
-       "from each law. ShapeOptions beside a name or a config change it: what if?",
-       {{"shape 96x12288 --heads 96", "GPT-3's shape from its numbers"},
-        {"shape Llama-3-8B", "a published model; hub ids are names too"},
-        {"shape Llama-3-8B --vocab 32000", "what if its vocabulary were smaller"},
-        {"shape DeepSeek-V3", "a mixture of experts: total and active"},
-        {"shape ./config.json --json", "a Hugging Face config"},
-        {"shape list qwen", "search the published shapes"}}},
-      [options](Session& session) {
-        if (options->what.empty()) {
-          throw ConfigError(
-              "give a shape: LAYERSxWIDTH, a config.json, a published name, or 'list'");
-        }
-        const std::int64_t tokens = parse_whole(options->tokens, "--step-tokens");
-        const planner::ShapeReport report =
-            planner::report_shape(find_shape(options->what, make_request(*options)),
-                                  find_hardware(options->hardware), tokens, options->batch);
-        options->json ? print_shape_json(session, report) : print_shape_text(session, report);
-      });
-  ShapeOptions& o = *options;
-  command.add_option("SHAPE", o.what, "LAYERSxWIDTH, a config.json, or a published name")
-      ->suggest(published_names());
+void add_size_options(Command& command, ShapeOptions& o) {
   command.add_option("--heads", o.request.heads, "Attention heads")->type_name("H")->positive();
   command.add_option("--kv-heads", o.request.kv_heads, "Key-value heads (default: heads)")
       ->type_name("G")
@@ -97,14 +67,18 @@ void add_shape_command(CommandTree& tree) {
       .add_option("--context", o.context,
                   fmt::format("Context length (default {})", kDefaultContext))
       ->type_name("T");
-  command.add_option("--batch", o.batch, "Sequences whose KV cache is counted (default 1)")
-      ->type_name("B")
-      ->check({1, 1e9});
   command.add_flag("--untied", o.untied, "Separate output matrix");
   command
       .add_option("--conventions", o.conventions,
                   "Norms, biases, positions as in a family: gpt2, llama, qwen2, …")
       ->type_name("NAME");
+}
+
+/// What memory and times are counted for.
+void add_cost_options(Command& command, ShapeOptions& o) {
+  command.add_option("--batch", o.batch, "Sequences whose KV cache is counted (default 1)")
+      ->type_name("B")
+      ->check({1, 1e9});
   command
       .add_option("--hardware", o.hardware,
                   fmt::format("Profile for times, or a .toml file (default {})", kDefaultHardware))
@@ -114,7 +88,41 @@ void add_shape_command(CommandTree& tree) {
       .add_option("--step-tokens", o.tokens,
                   fmt::format("Tokens per step and device (default {})", kDefaultStepTokens))
       ->type_name("N");
-  command.add_flag("--json", o.json, "Print JSON");
+}
+
+}  // namespace
+
+void add_shape_command(CommandTree& tree) {
+  auto options = std::make_shared<ShapeOptions>();
+  Command& command = tree.add(
+      tree.root(), "shape",
+      {"Every count of one shape, and its place among the laws",
+       "Counts parameters exactly (biases, norms, gated or plain feed-forward, grouped-query "
+       "heads, experts and those a token visits, latent attention, tied or untied, learned "
+       "positions), FLOPs, memory, KV cache and modelled times, and says how far the shape lies "
+       "from each law. Options beside a name or a config change it: what if?",
+       {{"shape 96x12288 --heads 96", "GPT-3's shape from its numbers"},
+        {"shape Llama-3-8B", "a published model; hub ids are names too"},
+        {"shape Llama-3-8B --vocab 32000", "what if its vocabulary were smaller"},
+        {"shape DeepSeek-V3", "a mixture of experts: total and active"},
+        {"shape ./config.json --json", "a Hugging Face config"},
+        {"shape list qwen", "search the published shapes"}}},
+      [options](Session& session) {
+        if (options->what.empty()) {
+          throw ConfigError(
+              "give a shape: LAYERSxWIDTH, a config.json, a published name, or 'list'");
+        }
+        const std::int64_t tokens = parse_whole(options->tokens, "--step-tokens");
+        const planner::ShapeReport report =
+            planner::report_shape(find_shape(options->what, make_request(*options)),
+                                  find_hardware(options->hardware), tokens, options->batch);
+        options->json ? print_shape_json(session, report) : print_shape_text(session, report);
+      });
+  command.add_option("SHAPE", options->what, "LAYERSxWIDTH, a config.json, or a published name")
+      ->suggest(published_names());
+  add_size_options(command, *options);
+  add_cost_options(command, *options);
+  command.add_flag("--json", options->json, "Print JSON");
   add_list_command(tree, command);
 }
 

@@ -15,22 +15,34 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The process that writes `entry`, called NAME.PID.tmp or NAME.PID-MORE.tmp; 0 for any other.
-pid_t writer_of(const std::string& entry, const std::string& name) {
-  const std::string prefix = name + ".";
-  if (!entry.starts_with(prefix) || !entry.ends_with(".tmp")) return 0;
+struct Writing {
+  std::string_view name;  // of the file that is to be
+  pid_t writer = 0;       // 0: no temporary file
+};
+
+/// What NAME.PID.tmp or NAME.PID-MORE.tmp says.
+Writing parse_temporary(std::string_view entry) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!entry.ends_with(kEnd)) return {};
+  entry.remove_suffix(kEnd.size());
+  const std::size_t dot = entry.rfind('.');
+  if (dot == std::string_view::npos) return {};
   pid_t pid = 0;
   const char* end = entry.data() + entry.size();
-  const auto [rest, error] = std::from_chars(entry.data() + prefix.size(), end, pid);
-  return error == std::errc{} && (*rest == '-' || std::string_view(rest, end) == ".tmp") ? pid : 0;
+  const auto [rest, error] = std::from_chars(entry.data() + dot + 1, end, pid);
+  if (error != std::errc{} || (rest != end && *rest != '-')) return {};
+  return {entry.substr(0, dot), pid};
 }
 
-void remove_leftovers_of(const fs::path& file) {
+/// Those of the file, or of any where `name` is empty.
+void remove_leftovers_of(const fs::path& folder, const std::string& name) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(file.parent_path(), error)) {
-    const pid_t writer = writer_of(entry.path().filename().string(), file.filename().string());
-    const bool gone = writer > 0 && kill(writer, 0) != 0 && errno == ESRCH;
-    if (gone && !entry.is_directory(error)) fs::remove(entry.path(), error);
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string temporary = entry.path().filename().string();
+    const Writing writing = parse_temporary(temporary);
+    const bool gone = writing.writer > 0 && kill(writing.writer, 0) != 0 && errno == ESRCH;
+    if (!gone || (!name.empty() && writing.name != name)) continue;
+    if (!entry.is_directory(error)) fs::remove(entry.path(), error);
   }
 }
 
@@ -58,7 +70,13 @@ fs::path put_aside(const fs::path& path) {
 }
 
 void remove_leftovers(const std::vector<fs::path>& files) {
-  for (const fs::path& file : files) remove_leftovers_of(file);
+  for (const fs::path& file : files) {
+    remove_leftovers_of(file.parent_path(), file.filename().string());
+  }
+}
+
+void remove_leftovers_in(const fs::path& folder) {
+  remove_leftovers_of(folder, "");
 }
 
 }  // namespace fathom

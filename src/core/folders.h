@@ -18,5 +18,7 @@ std::filesystem::path put_aside(const std::filesystem::path& path);
 /// system of several machines only for one who holds the folder's lock: a writer elsewhere looks
 /// like one that is gone.
 void remove_leftovers(const std::vector<std::filesystem::path>& files);
+/// The same of all files in a folder of ours.
+void remove_leftovers_in(const std::filesystem::path& folder);
 
 }  // namespace fathom

@@ -14,6 +14,11 @@ std::string json_file_text(nlohmann::ordered_json document, int indent) {
   return close_checksum(json_text(document, indent) + "\n");
 }
 
+std::string json_line(nlohmann::ordered_json document) {
+  document[kChecksum] = kOpenChecksum;
+  return close_checksum(json_text(document, -1));
+}
+
 void throw_json_error(const std::string& origin, const nlohmann::json::exception& error) {
   // "[json.exception.type_error.302] type must be number, but is string": the words behind the tag.
   std::string_view what = error.what();

@@ -10,6 +10,9 @@ namespace fathom {
 /// The document with its checksum as the last key, and a line end; read_json_file checks it.
 std::string json_file_text(nlohmann::ordered_json document, int indent = 2);
 
+/// The same as one line of a file of lines, without its end.
+std::string json_line(nlohmann::ordered_json document);
+
 /// DataError "ORIGIN: type must be number, but is string".
 [[noreturn]] void throw_json_error(const std::string& origin,
                                    const nlohmann::json::exception& error);

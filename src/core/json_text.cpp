@@ -8,12 +8,14 @@
 #include "core/json_file.h"
 
 namespace fathom {
+namespace {
 
-nlohmann::json parse_json(std::string_view text, const std::string& origin) {
+template <class Document>
+Document parse_as(std::string_view text, const std::string& origin) {
   try {
-    nlohmann::json document = nlohmann::json::parse(text);
+    Document document = Document::parse(text);
     if (document.is_object() && document.contains(kChecksum) && document[kChecksum].is_string()) {
-      require_checksum(text, document[kChecksum].get_ref<const std::string&>(), origin,
+      require_checksum(text, document[kChecksum].template get_ref<const std::string&>(), origin,
                        "or take its key \"checksum\" out if it was edited by hand");
     }
     return document;
@@ -29,6 +31,16 @@ nlohmann::json parse_json(std::string_view text, const std::string& origin) {
   } catch (const nlohmann::json::exception& error) {
     throw_json_error(origin, error);  // a number beyond the doubles
   }
+}
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& origin) {
+  return parse_as<nlohmann::json>(text, origin);
+}
+
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& origin) {
+  return parse_as<nlohmann::ordered_json>(text, origin);
 }
 
 nlohmann::json read_json_file(const std::filesystem::path& path) {

@@ -16,6 +16,8 @@ namespace fathom {
 
 /// DataError when the text is not JSON; `origin` names it in the message.
 nlohmann::json parse_json(std::string_view text, const std::string& origin);
+/// The same with the keys in the order of the text.
+nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& origin);
 nlohmann::json read_json_file(const std::filesystem::path& path);
 
 /// The document as text; bytes that are not UTF-8 are replaced. `indent` -1: on one line.

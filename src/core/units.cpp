@@ -118,6 +118,7 @@ double parse_fraction(std::string_view text, std::string_view what) {
 
 std::string format_significant(double value, int digits) {
   if (value == 0) return "0";
+  if (!std::isfinite(value)) return fmt::format("{}", value);  // it has no exponent
   int exponent = static_cast<int>(std::floor(std::log10(std::fabs(value))));
   // 9.997 with three digits is 10.0: round before counting the digits in front of the point.
   const double step = std::pow(10.0, exponent - digits + 1);

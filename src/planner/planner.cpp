@@ -128,6 +128,42 @@ void place_on_devices(Plan& plan) {
   }
 }
 
+/// A plan of which only the question is known.
+Plan empty_plan(const PlanRequest& request, const Ground& ground,
+                const std::optional<RefusedLaw>& refused) {
+  return {.request = request,
+          .budget = ground.budget,
+          .tokens = ground.tokens,
+          .law = ground.law->info(),
+          .law_evidence = laws::Evidence::fitted,
+          .unrounded = {},
+          .recommendation = {},
+          .parameters = {},
+          .train_flops = 0,
+          .regime = std::nullopt,
+          .transition_width = 0,
+          .transition_layers = 0,
+          .theory_threshold = 0,
+          .loss_law = ground.law->info(),
+          .loss_law_evidence = laws::Evidence::fitted,
+          .band = {},
+          .best_layers = 0,
+          .curve = {},
+          .lattice = {},
+          .laws = {},
+          .verdict = {},
+          .objectives = {},
+          .neighbours = {},
+          .statements = {},
+          .warnings = {},
+          .refused = refused,
+          .sharding = {},
+          .device_memory = {},
+          .memory = {},
+          .fitting = std::nullopt,
+          .hardware = find_hardware(request.hardware)};
+}
+
 }  // namespace
 
 WholeDepths whole_depths(const Interval& band) {
@@ -151,37 +187,7 @@ Plan make_plan(const PlanRequest& original) {
   }
   const auto& [budget, tokens, law] = ground;
 
-  Plan plan{.request = request,
-            .budget = budget,
-            .tokens = tokens,
-            .law = law->info(),
-            .law_evidence = laws::Evidence::fitted,
-            .unrounded = {},
-            .recommendation = {},
-            .parameters = {},
-            .train_flops = 0,
-            .regime = std::nullopt,
-            .transition_width = 0,
-            .transition_layers = 0,
-            .theory_threshold = 0,
-            .loss_law = law->info(),
-            .loss_law_evidence = laws::Evidence::fitted,
-            .band = {},
-            .best_layers = 0,
-            .curve = {},
-            .lattice = {},
-            .laws = {},
-            .verdict = {},
-            .objectives = {},
-            .neighbours = {},
-            .statements = {},
-            .warnings = {},
-            .refused = refused,
-            .sharding = {},
-            .device_memory = {},
-            .memory = {},
-            .fitting = std::nullopt,
-            .hardware = find_hardware(request.hardware)};
+  Plan plan = empty_plan(request, ground, refused);
   plan.unrounded = law->optimum_after(budget, tokens);
   const laws::LossSurface surface(*law, budget, tokens);
   plan.best_layers = surface.best_layers();

@@ -164,6 +164,23 @@ void read_experts(const ConfigReader& reader, const std::string& type, Shape& sh
   if (type == "gpt_oss") experts.router_bias = experts.expert_bias = true;
 }
 
+const Family& find_family(const std::string& type, const std::string& file) {
+  if (type == "bert" || type == "roberta") {
+    throw ConfigError(fmt::format(
+        "{}: a '{}' model is an encoder: costs and shapes here are of models that predict the next "
+        "token; `fathom probe` reads it",
+        file, type));
+  }
+  const auto found = families().find(type);
+  if (found == families().end()) {
+    std::vector<std::string> known;
+    for (const auto& [name, family] : families()) known.push_back(name);
+    throw ConfigError(fmt::format("{}: model_type '{}' is not known.{} Known: {}", file, type,
+                                  did_you_mean(type, known), join(known, ", ")));
+  }
+  return found->second;
+}
+
 }  // namespace
 
 HfModel read_hf_config(const std::filesystem::path& path) {
@@ -176,20 +193,7 @@ HfModel read_hf_config(const std::filesystem::path& path) {
     reader.fail("'model_type' is missing; is this a Hugging Face config?");
   }
   const std::string type = json["model_type"].get<std::string>();
-  const auto found = families().find(type);
-  if (type == "bert" || type == "roberta") {
-    throw ConfigError(fmt::format(
-        "{}: a '{}' model is an encoder: costs and shapes here are of models that predict the next "
-        "token; `fathom probe` reads it",
-        file.string(), type));
-  }
-  if (found == families().end()) {
-    std::vector<std::string> known;
-    for (const auto& [name, family] : families()) known.push_back(name);
-    throw ConfigError(fmt::format("{}: model_type '{}' is not known.{} Known: {}", file.string(),
-                                  type, did_you_mean(type, known), join(known, ", ")));
-  }
-  const Family& family = found->second;
+  const Family& family = find_family(type, file.string());
   HfModel model{type, {}};
   Shape& shape = model.shape;
   shape.layers = reader.whole({"num_hidden_layers", "n_layer", "n_layers", "num_layers"});

@@ -21,6 +21,12 @@ extern const std::string_view conventions_toml;
 
 namespace {
 
+/// The planner validates every shape it prices: a message is made only where it is thrown.
+template <class... Values>
+void require(bool holds, fmt::format_string<const Values&...> message, const Values&... values) {
+  if (!holds) throw ConfigError(fmt::format(message, values...));
+}
+
 Conventions read_conventions(const std::string& name, TomlReader table) {
   Conventions c;
   c.name = name;
@@ -139,12 +145,9 @@ Shape complete(const ShapeRequest& request) {
 }
 
 void validate(const Shape& shape) {
-  const auto require = [](bool holds, const std::string& message) {
-    if (!holds) throw ConfigError(message);
-  };
-  const auto in_range = [&](std::int64_t value, std::int64_t most, const char* name) {
-    require(value >= 1 && value <= most,
-            fmt::format("{} {} must be 1 to {}", name, value, format_whole(most)));
+  const auto in_range = [](std::int64_t value, std::int64_t most, const char* name) {
+    if (value >= 1 && value <= most) return;
+    throw ConfigError(fmt::format("{} {} must be 1 to {}", name, value, format_whole(most)));
   };
   in_range(shape.layers, 100'000, "layers");
   in_range(shape.width, 10'000'000, "width");
@@ -154,19 +157,18 @@ void validate(const Shape& shape) {
   in_range(shape.ffn, 100'000'000, "ffn");
   in_range(shape.vocab, 100'000'000, "vocabulary");
   in_range(shape.context, 1'000'000'000, "context");
-  require(shape.heads % shape.kv_heads == 0,
-          fmt::format("{} heads are not divisible by {} kv heads", shape.heads, shape.kv_heads));
+  require(shape.heads % shape.kv_heads == 0, "{} heads are not divisible by {} kv heads",
+          shape.heads, shape.kv_heads);
   require(shape.ffn_matrices == 2 || shape.ffn_matrices == 3,
-          fmt::format("a feed-forward has 2 or 3 matrices, not {}", shape.ffn_matrices));
+          "a feed-forward has 2 or 3 matrices, not {}", shape.ffn_matrices);
   const Experts& experts = shape.experts;
   if (shape.mixture()) {
     in_range(experts.routed, 1'000'000, "experts");
     in_range(experts.ffn, 100'000'000, "expert ffn");
-    require(experts.active >= 1 && experts.active <= experts.routed,
-            fmt::format("{} active experts of {}", experts.active, experts.routed));
+    require(experts.active >= 1 && experts.active <= experts.routed, "{} active experts of {}",
+            experts.active, experts.routed);
     require(experts.dense_layers >= 0 && experts.dense_layers < shape.layers,
-            fmt::format("{} dense layers of {} leave none with experts", experts.dense_layers,
-                        shape.layers));
+            "{} dense layers of {} leave none with experts", experts.dense_layers, shape.layers);
   }
   const double D = as_double(shape.width);
   const double block = 4 * D * as_double(shape.attention_width()) + 3 * D * as_double(shape.ffn) +

@@ -73,6 +73,17 @@ TEST(Checksum, OfJsonFiles) {
             "\"checksum\" out if it was edited by hand");
 }
 
+TEST(Checksum, OfLinesOfJson) {
+  const std::string line = json_line({{"key", "a\nb"}, {"rank", 49}});
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(parse_ordered_json(line, "r.jsonl:1").begin().key(), "key");  // in the line's order
+  expect_no_silent_damage(line, [](const std::string& damaged) {
+    const nlohmann::ordered_json json = parse_ordered_json(damaged, "r.jsonl:1");
+    if (!json.contains("key") || !json.contains("rank")) throw DataError("lacks");
+    return json["key"].dump() + json["rank"].dump();
+  });
+}
+
 TEST(Checksum, OfTomlFiles) {
   const std::string text = toml_file_text("layers = 12\nrate = 0.25 # a comment\n");
   EXPECT_EQ(toml_file_text(text), text);  // not a second line

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/error.h"
 
 namespace fathom {
@@ -75,6 +77,14 @@ TEST(Format, CountsBytesAndTimesReadWell) {
   EXPECT_EQ(format_seconds(0.00321), "3.21 ms");
   EXPECT_EQ(format_seconds(90), "90.0 s");
   EXPECT_EQ(format_percent(0.0031), "+0.31 %");
+}
+
+TEST(Format, NumbersWithoutAnExponent) {
+  EXPECT_EQ(format_significant(0, 3), "0");
+  EXPECT_EQ(format_significant(INFINITY, 3), "inf");
+  EXPECT_EQ(format_significant(-INFINITY, 3), "-inf");
+  EXPECT_EQ(format_significant(NAN, 3), "nan");
+  EXPECT_EQ(format_significant(5e-324, 3), "4.94e-324");
 }
 
 }  // namespace
