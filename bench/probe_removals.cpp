@@ -12,6 +12,7 @@
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "engine/cuda/module.h"
 #include "engine/device.h"
 #include "probe/geometry.h"
 #include "probe/own_run.h"

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "engine/cpu/cpu_executor.h"
+#include "engine/cuda/module.h"
 
 namespace fathom::engine {
 namespace {

@@ -1,15 +1,20 @@
 // Where a plan runs: the processor, or a GPU through the CUDA module if there is one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "core/enum_names.h"
-#include "engine/cuda/module.h"
-#include "engine/executor.h"
 
 namespace fathom::engine {
+
+class Executor;     // engine/executor.h
+class StepPlan;     // engine/plan/step_plan.h
+struct PlanTarget;  // engine/plan/device_offers.h
+struct CudaModule;  // engine/cuda/module.h
+struct CudaOptions;
 
 enum class DeviceKind : std::uint8_t { cpu, cuda };
 constexpr auto enum_names(DeviceKind) {

@@ -20,6 +20,6 @@ fathom_part(engine/ops/attention/attention_blocks.h USES engine engine/plan engi
 fathom_part(engine/ops/*/*_cuda.* USES engine engine/plan engine/cuda)
 fathom_part(engine/ops/*/* USES engine engine/plan)
 # The room's front: it picks a backend.
-fathom_part(engine/peak.* USES engine/cpu engine/cuda)
+fathom_part(engine/peak.* USES engine/plan engine/cpu engine/cuda)
 fathom_part(engine/device.* USES engine/plan engine/cpu engine/cuda)
 fathom_part(engine/* USES engine/plan)

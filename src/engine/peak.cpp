@@ -8,6 +8,7 @@
 
 #include "engine/cpu/matmul.h"
 #include "engine/cpu/parallel.h"
+#include "engine/cuda/module.h"
 
 namespace fathom::engine {
 namespace {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/device.h"
+#include "engine/plan/tensor.h"
 
 namespace fathom::engine {
 

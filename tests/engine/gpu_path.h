@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/cuda/module.h"
 #include "engine/device.h"
 
 namespace fathom::engine {

@@ -36,6 +36,24 @@ OpCase linear_case(bool bias) {
           }};
 }
 
+/// Groups of a row with its bias and a column, of which the second becomes zero.
+OpCase prox_case(const std::string& name, ProxKind kind, float strength) {
+  return {
+      "prox_" + name, [=](StepPlan& plan, TensorId& y) {
+        const TensorId x = plan.parameter("x", kRows, 17);
+        const TensorId w = plan.parameter("w", 23, 17);
+        const TensorId b = plan.parameter("b", 1, 23);
+        y = plan.activation("y", DType::f32, kRows, 23);
+        plan.append(Linear{x, w, b, y});
+        std::vector<ProxGroup> groups;
+        for (std::int64_t g = 0; g < 4; ++g) {
+          groups.push_back({{{w, 3 * g, 3, 0, 17}, {b, 0, 1, 3 * g, 3}, {x, 0, kRows, 2 * g, 2}},
+                            g == 1 ? 100 * strength : strength});
+        }
+        plan.set_prox(kind, groups);
+      }};
+}
+
 /// Two consumers of one tensor: the second contribution to its gradient accumulates.
 OpCase shared_input_case() {
   return {"linear_shared_input", [](StepPlan& plan, TensorId& y) {
@@ -286,6 +304,8 @@ std::vector<OpCase> op_cases() {
       slice_case(0),
       slice_case(14),
       dropout_case(),
+      prox_case("l21", ProxKind::l21, 200),
+      prox_case("linf1", ProxKind::linf1, 1000),
       head_loss_case(false, 11),
       head_loss_case(true, 40)};
   for (OpCase& attention : attention_cases()) cases.push_back(std::move(attention));

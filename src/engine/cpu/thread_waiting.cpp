@@ -2,24 +2,43 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include <climits>
+#include <cstddef>
+#include <cstring>
 
 namespace fathom::engine::cpu {
+namespace {
 
-void restart_with_short_waits(char** arguments) {
-  const bool waits_chosen =
-      std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr;
-  const bool blas_chosen = std::getenv("OPENBLAS_NUM_THREADS") != nullptr;
+bool names(const char* entry, const char* variable) {
+  const std::size_t length = std::strlen(variable);
+  return std::strncmp(entry, variable, length) == 0 && entry[length] == '=';
+}
+
+}  // namespace
+
+void restart_with_thread_settings(char** arguments, char** environment) {
+  bool waits_chosen = false, blas_chosen = false;
+  std::size_t size = 0;
+  for (; environment[size] != nullptr; ++size) {
+    const char* entry = environment[size];
+    waits_chosen |= names(entry, "OMP_WAIT_POLICY") || names(entry, "GOMP_SPINCOUNT");
+    blas_chosen |= names(entry, "OPENBLAS_NUM_THREADS");
+  }
   if (waits_chosen && blas_chosen) return;
   // The file itself, not the link: the process keeps its name.
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error || (!waits_chosen && setenv("GOMP_SPINCOUNT", "1000", 1) != 0)) return;
-  // OpenBLAS starts its threads while it is loaded, each with 128 MB of address space, and hangs
-  // where a limit (ulimit -v) refuses them. Fathom calls it from one thread (exact/blas_threads.h).
-  if (!blas_chosen && setenv("OPENBLAS_NUM_THREADS", "1", 1) != 0) return;
-  execv(program.c_str(), arguments);
+  char program[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+  if (length <= 0) return;
+  program[length] = '\0';
+  // No memory is allocated: the C library is not set up this early. The kernel limits the number of
+  // entries to what the stack can hold.
+  char spins[] = "GOMP_SPINCOUNT=1000", blas[] = "OPENBLAS_NUM_THREADS=1";
+  char** extended = static_cast<char**>(__builtin_alloca((size + 3) * sizeof(char*)));
+  std::memcpy(extended, environment, size * sizeof(char*));
+  if (!waits_chosen) extended[size++] = spins;
+  if (!blas_chosen) extended[size++] = blas;
+  extended[size] = nullptr;
+  execve(program, arguments, extended);
 }
 
 }  // namespace fathom::engine::cpu

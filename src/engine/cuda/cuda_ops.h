@@ -121,6 +121,7 @@ BoundOp bind(const HeadLossBackward&, const Context&);
 BoundOp bind(const Logits&, const Context&);
 BoundOp bind(const SquaredNorm&, const Context&);
 BoundOp bind(const AdamW&, const Context&);
+BoundOp bind(const Prox&, const Context&);
 BoundOp bind(const CopyParameters&, const Context&);
 BoundOp bind(const LinearThenActivation&, const Context&);
 BoundOp bind(const LinearBackwardThenActivation&, const Context&);

@@ -5,7 +5,7 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr int kTile = 64, kDepth = 16, kThreads = 256;
+constexpr int kTile = 64, kDepth = 16, kGemmThreads = 256;
 
 struct Place {
   std::int64_t at[3];
@@ -20,7 +20,7 @@ struct Place {
 __device__ void load_tile(float (*tile)[kTile + 1], const StridedMatrix& m, std::int64_t first,
                           std::int64_t row0, std::int64_t depth0, std::int64_t row_stride,
                           std::int64_t depth_stride, std::int64_t rows, std::int64_t depth) {
-  for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
+  for (int i = threadIdx.x; i < kTile * kDepth; i += kGemmThreads) {
     const bool by_depth = depth_stride < row_stride;
     const int d = by_depth ? i % kDepth : i / kTile, r = by_depth ? i / kDepth : i % kTile;
     const bool inside = row0 + r < rows && depth0 + d < depth;
@@ -30,7 +30,7 @@ __device__ void load_tile(float (*tile)[kTile + 1], const StridedMatrix& m, std:
   }
 }
 
-__global__ void __launch_bounds__(kThreads) strided_gemm_kernel(const StridedGemm g) {
+__global__ void __launch_bounds__(kGemmThreads) strided_gemm_kernel(const StridedGemm g) {
   __shared__ float a[kDepth][kTile + 1], b[kDepth][kTile + 1];
   const std::int64_t z = blockIdx.x;
   const Place place{{z / (g.batch[1] * g.batch[2]), z / g.batch[2] % g.batch[1], z % g.batch[2]}};
@@ -82,7 +82,7 @@ unsigned tiles_of(std::int64_t size) {
 void strided_gemm(const StridedGemm& gemm, cudaStream_t stream) {
   const auto batch = static_cast<unsigned>(gemm.batch[0] * gemm.batch[1] * gemm.batch[2]);
   const dim3 grid(batch, tiles_of(gemm.rows), tiles_of(gemm.cols));
-  strided_gemm_kernel<<<grid, kThreads, 0, stream>>>(gemm);
+  strided_gemm_kernel<<<grid, kGemmThreads, 0, stream>>>(gemm);
   check_launch("strided GEMM");
 }
 

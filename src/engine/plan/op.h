@@ -18,6 +18,7 @@
 #include "engine/ops/keys/keys.h"
 #include "engine/ops/linear/linear.h"
 #include "engine/ops/norm/norm.h"
+#include "engine/ops/prox/prox.h"
 #include "engine/ops/residual/residual.h"
 #include "engine/ops/slice/slice.h"
 
@@ -34,7 +35,7 @@ using Op =
                  Attention, Dropout, HeadLoss, Logits, EmbedBackward, AddPositionsBackward,
                  LinearBackward, ActivationBackward, NormBackward, ResidualBackward, SliceBackward,
                  AddSliceBackward, MapKeysBackward, AttentionBackward, DropoutBackward,
-                 HeadLossBackward, SquaredNorm, AdamW, CopyParameters, LinearThenActivation,
+                 HeadLossBackward, SquaredNorm, AdamW, Prox, CopyParameters, LinearThenActivation,
                  LinearBackwardThenActivation, LinearThenNorm, LinearBackwardThenNorm,
                  WithBiasGradient<ActivationBackward>, WithBiasGradient<NormBackward>,
                  WithBiasGradient<AttentionBackward>>;
@@ -67,6 +68,7 @@ inline constexpr std::array kOpNames{"embed",
                                      "head loss'",
                                      "grad norm",
                                      "adamw",
+                                     "prox",
                                      "copies",
                                      "linear + activation",
                                      "linear' + activation'",

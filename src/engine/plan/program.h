@@ -12,7 +12,7 @@ enum class Program : std::uint8_t {
   evaluate,          // forward and loss, without dropout
   train,             // forward, backward; parameter gradients overwritten
   train_accumulate,  // the same, parameter gradients added to
-  update,            // norm, clip, AdamW, compute copies
+  update,            // norm, clip, AdamW, proximal steps, compute copies
   refresh,           // compute copies only: after the host wrote parameters
 };
 constexpr auto enum_names(Program) {

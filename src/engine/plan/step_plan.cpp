@@ -59,7 +59,7 @@ TensorId StepPlan::activation(const std::string& name, DType dtype, std::int64_t
 void StepPlan::append(ForwardOp op) {
   if (finished_) throw InternalError("op appended to a finished plan");
   std::visit([&](const auto& typed) { check(typed, *this); }, op);
-  forward_.push_back(std::move(op));
+  forward_.push_back(op);
 }
 
 void StepPlan::seed_gradient(TensorId y, TensorId dy) {
@@ -76,6 +76,11 @@ void StepPlan::set_adamw(float beta1, float beta2, std::vector<AdamWGroup> group
   groups_ = std::move(groups);
   has_adamw_ = true;
   norm_ = output("gradient norm", 1, 1);
+}
+
+void StepPlan::set_prox(ProxKind kind, std::vector<ProxGroup> groups) {
+  prox_.kind = kind;
+  prox_.groups = std::move(groups);
 }
 
 void StepPlan::build_update_programs() {
@@ -97,6 +102,10 @@ void StepPlan::build_update_programs() {
     update.emplace_back(AdamW{this->whole(Storage::parameter), this->whole(Storage::gradient),
                               this->whole(Storage::moment1), this->whole(Storage::moment2), norm_,
                               groups_, beta1_, beta2_});
+    if (!prox_.groups.empty()) {
+      prox_.parameters = this->whole(Storage::parameter);
+      update.emplace_back(prox_);
+    }
   }
   if (copy.copies.empty()) return;
   update.emplace_back(copy);

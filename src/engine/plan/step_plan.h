@@ -44,6 +44,8 @@ class StepPlan {
   /// Keeps an activation (or its gradient) readable after a run.
   void keep(TensorId activation);
   void set_adamw(float beta1, float beta2, std::vector<AdamWGroup> groups);
+  /// Proximal steps after AdamW.
+  void set_prox(ProxKind kind, std::vector<ProxGroup> groups);
   void finish(const PlanTarget& target = {});
 
   // ---- read
@@ -88,6 +90,7 @@ class StepPlan {
   bool narrow_gradients_ = false;
   std::vector<AdamWGroup> groups_;
   float beta1_ = 0, beta2_ = 0;
+  Prox prox_;
   bool has_adamw_ = false;
   bool finished_ = false;
   TensorId norm_;

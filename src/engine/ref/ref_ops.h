@@ -47,6 +47,7 @@ void run(const HeadLossBackward&, const Context&);
 void run(const Logits&, const Context&);
 void run(const SquaredNorm&, const Context&);
 void run(const AdamW&, const Context&);
+void run(const Prox&, const Context&);
 void run(const CopyParameters&, const Context&);
 void run(const LinearThenActivation&, const Context&);
 void run(const LinearBackwardThenActivation&, const Context&);

@@ -5,12 +5,12 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kRowThreads = 256;
 constexpr std::int64_t kMostBlocks = 1 << 20;
 
 /// Threads walk over all items with the grid's stride, so any count is served.
 int grid_of(std::int64_t items) {
-  const std::int64_t blocks = (items + kThreads - 1) / kThreads;
+  const std::int64_t blocks = (items + kRowThreads - 1) / kRowThreads;
   return static_cast<int>(blocks < kMostBlocks ? blocks : kMostBlocks);
 }
 
@@ -170,19 +170,19 @@ __global__ void losses_kernel(const float* logits, std::int64_t vocab, const std
 
 void launch_split(const float* x, std::int64_t count, int parts_wanted, __nv_bfloat16* parts,
                   cudaStream_t stream) {
-  split_kernel<<<grid_of(count), kThreads, 0, stream>>>(x, count, parts_wanted, parts);
+  split_kernel<<<grid_of(count), kRowThreads, 0, stream>>>(x, count, parts_wanted, parts);
   check_launch("split into bf16 parts");
 }
 
 void launch_count_parts(const float* x, std::int64_t count, int* needed, cudaStream_t stream) {
-  count_parts_kernel<<<grid_of(count), kThreads, 0, stream>>>(x, count, needed);
+  count_parts_kernel<<<grid_of(count), kRowThreads, 0, stream>>>(x, count, needed);
   check_launch("count of bf16 parts");
 }
 
 void launch_norm(const NormShape& shape, const float* x, const float* gain, const float* bias,
                  float* y, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(shape.rows * shape.parts);
-  const int threads = shape.size <= 128 ? 32 : kThreads;
+  const int threads = shape.size <= 128 ? 32 : kRowThreads;
   norm_kernel<<<blocks, threads, 0, stream>>>(shape, x, gain, bias, y);
   check_launch("norm");
 }
@@ -190,44 +190,45 @@ void launch_norm(const NormShape& shape, const float* x, const float* gain, cons
 void launch_rotate(const SequenceShape& shape, std::int64_t half, const float* cosines,
                    const float* sines, float* qkv, cudaStream_t stream) {
   const std::int64_t items = shape.rows() * (shape.heads + shape.key_heads) * half;
-  rotate_kernel<<<grid_of(items), kThreads, 0, stream>>>(shape, half, cosines, sines, qkv);
+  rotate_kernel<<<grid_of(items), kRowThreads, 0, stream>>>(shape, half, cosines, sines, qkv);
   check_launch("rotary positions");
 }
 
 void launch_activate(const float* u, std::int64_t rows, std::int64_t ffn, RowActivation kind,
                      bool gated, float* y, cudaStream_t stream) {
-  activate_kernel<<<grid_of(rows * ffn), kThreads, 0, stream>>>(u, rows, ffn, kind, gated, y);
+  activate_kernel<<<grid_of(rows * ffn), kRowThreads, 0, stream>>>(u, rows, ffn, kind, gated, y);
   check_launch("activation");
 }
 
 void launch_add_scaled(float* x, const float* y, std::int64_t count, float scale,
                        cudaStream_t stream) {
-  add_scaled_kernel<<<grid_of(count), kThreads, 0, stream>>>(x, y, count, scale);
+  add_scaled_kernel<<<grid_of(count), kRowThreads, 0, stream>>>(x, y, count, scale);
   check_launch("residual");
 }
 
 void launch_add_bias(float* x, std::int64_t rows, std::int64_t size, const float* bias,
                      cudaStream_t stream) {
-  add_bias_kernel<<<grid_of(rows * size), kThreads, 0, stream>>>(x, rows * size, size, bias);
+  add_bias_kernel<<<grid_of(rows * size), kRowThreads, 0, stream>>>(x, rows * size, size, bias);
   check_launch("bias");
 }
 
 void launch_set_columns(std::int64_t rows, std::int64_t stride, std::int64_t begin,
                         std::int64_t size, const float* values, float* x, cudaStream_t stream) {
-  set_columns_kernel<<<grid_of(rows * size), kThreads, 0, stream>>>(rows, stride, begin, size,
-                                                                    values, x);
+  set_columns_kernel<<<grid_of(rows * size), kRowThreads, 0, stream>>>(rows, stride, begin, size,
+                                                                       values, x);
   check_launch("columns");
 }
 
 void launch_scale_and_cap(float* x, std::int64_t count, float scale, float cap,
                           cudaStream_t stream) {
-  scale_and_cap_kernel<<<grid_of(count), kThreads, 0, stream>>>(x, count, scale, cap);
+  scale_and_cap_kernel<<<grid_of(count), kRowThreads, 0, stream>>>(x, count, scale, cap);
   check_launch("scale of logits");
 }
 
 void launch_losses(const float* logits, std::int64_t rows, std::int64_t vocab,
                    const std::int32_t* targets, float* out, cudaStream_t stream) {
-  losses_kernel<<<static_cast<unsigned>(rows), kThreads, 0, stream>>>(logits, vocab, targets, out);
+  losses_kernel<<<static_cast<unsigned>(rows), kRowThreads, 0, stream>>>(logits, vocab, targets,
+                                                                         out);
   check_launch("losses");
 }
 

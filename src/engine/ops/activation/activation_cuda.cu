@@ -7,7 +7,7 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kActivationThreads = 256;
 
 struct Args {
   Operand u, y;              // forward
@@ -50,7 +50,7 @@ __device__ inline Pack<V> load_slopes(const std::uint8_t* from) {
 }
 
 template <ActivationKind kKind, int V, bool kQuick>
-__global__ void __launch_bounds__(kThreads) forward_kernel(Args a) {
+__global__ void __launch_bounds__(kActivationThreads) forward_kernel(Args a) {
   constexpr bool kGated = kKind == ActivationKind::swiglu;
   const std::int64_t c = (blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x) * V;
   if (c >= a.width) return;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(Args a) {
 template <int V>
 __device__ inline void put_sums(const Args& a, std::int64_t c, std::int64_t stride,
                                 const Pack<V>& sums, bool holds) {
-  __shared__ float shared[kThreads * V];
+  __shared__ float shared[kActivationThreads * V];
   float* own = shared + (threadIdx.y * blockDim.x + threadIdx.x) * V;
 #pragma unroll
   for (int j = 0; j < V; ++j) own[j] = sums.v[j];
@@ -95,7 +95,7 @@ __device__ inline void put_sums(const Args& a, std::int64_t c, std::int64_t stri
 }
 
 template <ActivationKind kKind, int V, bool kQuick>
-__global__ void __launch_bounds__(kThreads) backward_kernel(Args a) {
+__global__ void __launch_bounds__(kActivationThreads) backward_kernel(Args a) {
   constexpr bool kGated = kKind == ActivationKind::swiglu;
   const std::int64_t c = (blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x) * V;
   const bool holds = c < a.width;
@@ -180,11 +180,11 @@ Launch launch_for(ActivationKind kind, const Args& args, const Gpu& gpu) {
   const bool packed = args.width % 8 == 0;
   const Kernel kernel = kernel_for<kBackward>(kind, packed, (kBackward ? args.dy : args.u).bf16);
   int resident = 0;
-  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, 0),
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kActivationThreads, 0),
         "activation");
   const std::int64_t packs = args.width / (packed ? 8 : 1);
-  const auto across = static_cast<unsigned>(std::min<std::int64_t>(packs, kThreads));
-  const dim3 block(across, std::max(1u, kThreads / across));
+  const auto across = static_cast<unsigned>(std::min<std::int64_t>(packs, kActivationThreads));
+  const dim3 block(across, std::max(1u, kActivationThreads / across));
   const auto columns = static_cast<unsigned>((packs + across - 1) / across);
   const std::int64_t most =
       std::max<std::int64_t>(1, std::int64_t{resident} * gpu.multiprocessors / columns);

@@ -7,7 +7,7 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kUpdateThreads = 256;
 constexpr std::int64_t kPiece = 4096;
 
 struct Piece {
@@ -18,8 +18,8 @@ struct Piece {
 __global__ void squares_kernel(const float* values, std::int64_t size, double* partial) {
   __shared__ double shared[33];
   double sum = 0;
-  for (std::int64_t i = (blockIdx.x * std::int64_t{kThreads} + threadIdx.x) * 4; i < size;
-       i += std::int64_t{gridDim.x} * kThreads * 4) {
+  for (std::int64_t i = (blockIdx.x * std::int64_t{kUpdateThreads} + threadIdx.x) * 4; i < size;
+       i += std::int64_t{gridDim.x} * kUpdateThreads * 4) {
     const Pack<4> four = load<4>(values + i);
     sum += static_cast<double>(four.v[0] * four.v[0] + four.v[1] * four.v[1]) +
            static_cast<double>(four.v[2] * four.v[2] + four.v[3] * four.v[3]);
@@ -47,14 +47,14 @@ struct Update {
   float beta1, beta2;
 };
 
-__global__ void __launch_bounds__(kThreads) adamw_kernel(Update a) {
+__global__ void __launch_bounds__(kUpdateThreads) adamw_kernel(Update a) {
   const Piece piece = a.pieces[blockIdx.x];
   const DeviceScalars s = *a.scalars;
   const float norm = *a.norm;
   const float factor = s.clip_norm > 0 && norm > s.clip_norm ? s.clip_norm / norm : 1.0f;
   const float rate = s.learning_rate * piece.lr_multiplier;
   const float decay = rate * piece.weight_decay;
-  for (std::int64_t i = piece.begin + threadIdx.x * 4; i < piece.end; i += kThreads * 4) {
+  for (std::int64_t i = piece.begin + threadIdx.x * 4; i < piece.end; i += kUpdateThreads * 4) {
     // Parameters are padded to 256 bytes: the tail of a pack belongs to no other parameter.
     Pack<4> p = load<4>(a.parameter + i), m = load<4>(a.m + i), v = load<4>(a.v + i);
     const Pack<4> gradient = load<4>(a.gradient + i);
@@ -80,7 +80,7 @@ struct Copy {
 
 __global__ void copy_kernel(const Copy* copies) {
   const Copy copy = copies[blockIdx.x];
-  for (std::int64_t i = threadIdx.x * 4; i < copy.size; i += kThreads * 4) {
+  for (std::int64_t i = threadIdx.x * 4; i < copy.size; i += kUpdateThreads * 4) {
     if (i + 4 <= copy.size) {
       store<4>(copy.to + i, load<4>(copy.from + i));
     } else {
@@ -93,12 +93,12 @@ __global__ void copy_kernel(const Copy* copies) {
 
 BoundOp bind(const SquaredNorm& op, const Context& context) {
   const std::int64_t size = context.tensor(op.gradients).size();
-  const int blocks = blocks_for(size, 4 * kThreads, context.gpu, 2);
+  const int blocks = blocks_for(size, 4 * kUpdateThreads, context.gpu, 2);
   context.scratch->reserve(blocks * 8);
   return [=, gradients = context.floats(op.gradients), norm = context.floats(op.norm),
           scratch = context.scratch](cudaStream_t stream) {
     auto* partial = static_cast<double*>(scratch->data());
-    squares_kernel<<<blocks, kThreads, 0, stream>>>(gradients, size, partial);
+    squares_kernel<<<blocks, kUpdateThreads, 0, stream>>>(gradients, size, partial);
     norm_kernel<<<1, 1024, 0, stream>>>(partial, blocks, norm);
     check_launch("gradient norm");
   };
@@ -124,7 +124,7 @@ BoundOp bind(const AdamW& op, const Context& context) {
                       op.beta1,
                       op.beta2};
   return [update, count = pieces.size()](cudaStream_t stream) {
-    adamw_kernel<<<static_cast<unsigned>(count), kThreads, 0, stream>>>(update);
+    adamw_kernel<<<static_cast<unsigned>(count), kUpdateThreads, 0, stream>>>(update);
     check_launch("adamw");
   };
 }
@@ -140,7 +140,7 @@ BoundOp bind(const CopyParameters& op, const Context& context) {
     }
   }
   return [copies = context.upload(copies), count = copies.size()](cudaStream_t stream) {
-    copy_kernel<<<static_cast<unsigned>(count), kThreads, 0, stream>>>(copies);
+    copy_kernel<<<static_cast<unsigned>(count), kUpdateThreads, 0, stream>>>(copies);
     check_launch("copies of parameters");
   };
 }

@@ -286,11 +286,11 @@ BackwardLaunch backward_launch(std::int64_t width) {
   return backward_launch<256, TR, TG>();
 }
 
-constexpr std::int64_t kWidest = 2048;
+constexpr std::int64_t kWidestBackward = 2048;
 
 /// The kernel that keeps rows in registers, if one fits the shape and the device.
 std::optional<BackwardLaunch> held_launch(const Backward& a, const Gpu& gpu) {
-  if (a.width % 8 != 0 || a.width > kWidest || a.rows >= 1 << 24) return {};
+  if (a.width % 8 != 0 || a.width > kWidestBackward || a.rows >= 1 << 24) return {};
   for (const Operand& operand : {a.incoming, a.dx, a.d_branch}) {
     if (operand && operand.bf16 != a.dy.bf16) return {};
   }
