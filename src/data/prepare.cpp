@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -60,8 +61,10 @@ class OutputFolder {
     }
     for (const auto& entry : fs::directory_iterator(path, error)) {
       const std::string name = entry.path().filename().string();
-      const bool ours = name.starts_with("train.tokens.") || name.starts_with("valid.tokens.") ||
-                        name.starts_with("test.tokens.") || name.starts_with("input.");
+      constexpr std::array kOurs{"train.tokens.",   "valid.tokens.",    "test.tokens.", "input.",
+                                 "tokenizer.json.", "tokenizer.model.", "corpus.json."};
+      const bool ours = std::any_of(kOurs.begin(), kOurs.end(),
+                                    [&](const char* begin) { return name.starts_with(begin); });
       if (ours && name.ends_with(".tmp")) fs::remove(entry.path(), error);
     }
   }

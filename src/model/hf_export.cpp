@@ -118,22 +118,31 @@ void require(bool holds, HfFormat format, const std::string& what) {
   throw ConfigError(fmt::format("{} cannot express {}", name_of(format), what));
 }
 
+/// Attention of both layouts is plain: softmax over the keys of all tokens before.
+void require_plain_attention(const ModelSpec& spec, HfFormat format) {
+  const auto needs = [&](bool holds, const std::string& what) { require(holds, format, what); };
+  needs(spec.keys == KeySource::tokens, fmt::format("keys = \"{}\"", name_of(spec.keys)));
+  needs(spec.attention == engine::AttentionKind::softmax,
+        fmt::format("attention = \"{}\"", name_of(spec.attention)));
+  needs(spec.mask == engine::MaskKind::causal, fmt::format("mask = \"{}\"", name_of(spec.mask)));
+  needs(!spec.has_pattern(), "a pattern of keys (stride, global_tokens, random_blocks, own_block)");
+  needs(spec.window == 0, fmt::format("window = {}", spec.window));
+  needs(!spec.attention_norm, "attention_norm = true");
+  needs(spec.layer_heads.empty(), "layer_heads, layers with different numbers of heads");
+}
+
 }  // namespace
 
 void check_expressible(const ModelSpec& spec, HfFormat format) {
   const auto needs = [&](bool holds, const char* what) { require(holds, format, what); };
+  require_plain_attention(spec, format);
   needs(spec.norm == NormPlace::pre, "another norm place than pre");
   needs(spec.residual, "a model without residuals");
   std::string plain;
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) plain += "sf";
   needs(spec.sublayers() == plain, "another order of sublayers");
-  needs(spec.attention == engine::AttentionKind::softmax, "attention other than softmax");
-  needs(spec.mask == engine::MaskKind::causal && spec.window == 0,
-        "a mask other than causal, or a window");
-  needs(!spec.has_pattern(), "a pattern of keys (stride, global_tokens, random_blocks, own_block)");
-  needs(spec.keys == KeySource::tokens, "keys that are smeared, projected, synthesised or sorted");
-  needs(spec.slice == 0, "layers that have a slice of the stream");
-  needs(!spec.attention_norm, "a norm of what the heads give");
+  needs(spec.slice == 0, "slice, layers that have a part of the stream");
+  needs(spec.layer_ffn.empty(), "layer_ffn, feed-forwards of different widths");
   needs(spec.embedding_rank == 0, "a low-rank embedding");
   if (format == HfFormat::gpt2) {
     needs(spec.norm_kind == engine::NormKind::layer, "RMSNorm");

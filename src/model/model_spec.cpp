@@ -80,7 +80,30 @@ void validate_slice(const ModelSpec& spec) {
           "slice goes with the standard parametrisation");
 }
 
+void validate_layers(const ModelSpec& spec) {
+  const std::string order = spec.sublayers();
+  const auto check = [&](const char* key, const std::vector<std::int64_t>& list, char sublayer,
+                         std::int64_t unit) {
+    if (list.empty()) return;
+    const auto count = std::count(order.begin(), order.end(), sublayer);
+    require(std::ssize(list) == count,
+            fmt::format("{} has {} numbers for {} sublayers", key, list.size(), count));
+    for (const std::int64_t each : list) {
+      require(each >= 1 && each <= 1 << 20 && each % unit == 0,
+              fmt::format("{}: {} must be a multiple of {}, and at least that", key, each, unit));
+    }
+  };
+  check("layer_heads", spec.layer_heads, 's', spec.heads / spec.resolved_key_heads());
+  check("layer_ffn", spec.layer_ffn, 'f', 1);
+  require(spec.layer_heads.empty() || spec.keys == KeySource::tokens,
+          "layer_heads go with keys = \"tokens\"");
+}
+
 }  // namespace
+
+std::string sublayer_name(std::size_t index, bool attention) {
+  return fmt::format("sub.{}.{}", index, attention ? "attention" : "ffn");
+}
 
 std::string ModelSpec::sublayers() const {
   if (!order.empty()) return order;
@@ -113,6 +136,7 @@ void validate(const ModelSpec& spec) {
   validate_features(spec);
   validate_keys(spec);
   validate_slice(spec);
+  validate_layers(spec);
   require(spec.depth_scheme == DepthScheme::none || (spec.norm == NormPlace::post && spec.residual),
           "depth schemes admin and deepnorm are for post-norm with residuals");
   require(

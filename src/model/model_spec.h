@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/enum_names.h"
-#include "engine/plan/op.h"
+#include "engine/ops/attention/attention.h"
+#include "engine/ops/norm/norm.h"
 
 namespace fathom::model {
 
@@ -80,6 +82,7 @@ struct ModelSpec {
   std::int64_t features = 0;
   std::int64_t projected_length = 0;
   std::int64_t slice = 0;
+  std::vector<std::int64_t> layer_heads, layer_ffn;
   Positions positions = Positions::learned;
   double rotary_base = 10000;
   double dropout = 0;
@@ -96,6 +99,14 @@ struct ModelSpec {
   std::int64_t resolved_key_heads() const { return key_heads ? key_heads : heads; }
   std::int64_t resolved_head_size() const { return head_size ? head_size : layer_width() / heads; }
   std::int64_t resolved_ffn() const { return ffn ? ffn : 4 * layer_width(); }
+  /// Heads of the i-th attention and width of the i-th feed-forward, which lists may give.
+  std::int64_t heads_of(std::size_t i) const {
+    return layer_heads.empty() ? heads : layer_heads.at(i);
+  }
+  std::int64_t ffn_of(std::size_t i) const {
+    return layer_ffn.empty() ? resolved_ffn() : layer_ffn.at(i);
+  }
+  bool has_uneven_layers() const { return !layer_heads.empty() || !layer_ffn.empty(); }
   std::int64_t resolved_block_size() const { return block_size ? block_size : 64; }
   /// Attention sees more, or less, than a band of keys.
   bool has_pattern() const {
@@ -159,8 +170,14 @@ struct ModelSpec {
         {.only_when_set = true});
     key("slice", spec.slice, "columns of the stream that a layer has, rotating; 0: all",
         {.low = 0, .high = 1 << 17, .only_when_set = true});
+    key("layer_heads", spec.layer_heads, "heads of each layer, of the size that heads gives",
+        {.only_when_set = true});
+    key("layer_ffn", spec.layer_ffn, "width of each feed-forward", {.only_when_set = true});
   }
 };
+
+/// The prefix of a sublayer's parameters, "sub.3.attention".
+std::string sublayer_name(std::size_t index, bool attention);
 
 /// ConfigError, naming the key, when the values do not make a model.
 void validate(const ModelSpec& spec);

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "model/units.h"
 
 namespace fathom::model {
 namespace {
@@ -139,7 +142,7 @@ class Builder {
   }
 
   void sublayer(std::size_t index, bool attention) {
-    const std::string name = fmt::format("sub.{}.{}", index, attention ? "attention" : "ffn");
+    const std::string name = sublayer_name(index, attention);
     if (spec_.slice > 0) return sliced_sublayer(name, index, attention);
     TensorId input = x_;
     if (spec_.norm == NormPlace::pre) {
@@ -182,12 +185,12 @@ class Builder {
     remember(x_);
   }
 
-  AttentionShape attention_shape(std::size_t index) const {
+  AttentionShape attention_shape(std::size_t index, std::int64_t heads) const {
     AttentionShape shape;
     shape.batch = model_.options.batch;
     shape.context = spec_.context;
-    shape.heads = spec_.heads;
-    shape.key_heads = spec_.resolved_key_heads();
+    shape.heads = heads;
+    shape.key_heads = heads * spec_.resolved_key_heads() / spec_.heads;
     shape.head_size = spec_.resolved_head_size();
     shape.kind = spec_.attention;
     shape.mask = spec_.mask;
@@ -207,19 +210,21 @@ class Builder {
   }
 
   TensorId attend(const std::string& name, std::size_t index, TensorId x) {
-    const AttentionShape shape = attention_shape(index);
+    const AttentionShape shape = attention_shape(index, spec_.heads_of(attentions_++));
     const std::int64_t size = shape.head_size, groups = shape.key_heads;
     const TensorId qkv =
         linear(name + ".qkv", x, shape.qkv_cols(), Role::hidden_weight, spec_.biases);
     Parameter& weight = model_.parameters[model_.parameters.size() - (spec_.biases ? 2 : 1)];
-    weight.value_row = (spec_.heads + groups) * size;
+    weight.value_row = (shape.heads + groups) * size;
     weight.value_init_std =
         scaling_of(spec_, Role::value_or_up, spec_.layer_width(), groups * size).init_std;
-    const TensorId y = plan_.activation(name, compute_, rows_, spec_.heads * size);
+    const TensorId y = plan_.activation(name, compute_, rows_, shape.heads * size);
     const TensorId stats =
         plan_.activation(name + " statistics", DType::f32, shape.batch * shape.heads,
                          shape.context * shape.stats_of_row());
-    plan_.append(Attention{mapped_keys(name, shape, qkv), y, stats, shape});
+    const TensorId mapped = mapped_keys(name, shape, qkv);
+    if (model_.options.keep_activations) plan_.keep(mapped);
+    plan_.append(Attention{mapped, y, stats, shape});
     return linear(name + ".out", spec_.attention_norm ? normalise_heads(name, y) : y,
                   spec_.layer_width(), Role::branch_output, spec_.biases);
   }
@@ -272,7 +277,7 @@ class Builder {
   }
 
   TensorId feed_forward(const std::string& name, TensorId x) {
-    const std::int64_t width = spec_.resolved_ffn();
+    const std::int64_t width = spec_.ffn_of(feed_forwards_++);
     const bool gated = spec_.activation == FeedForward::swiglu;
     TensorId u =
         linear(name + ".up", x, gated ? 2 * width : width, Role::value_or_up, spec_.biases);
@@ -324,7 +329,8 @@ class Builder {
   std::int64_t rows_;
   TensorId x_, branch_, table_;
   std::uint32_t dropout_stream_ = 0;
-  std::int64_t first_column_ = 0;  // of a layer's slice
+  std::int64_t first_column_ = 0;                   // of a layer's slice
+  std::size_t attentions_ = 0, feed_forwards_ = 0;  // built so far
 };
 
 std::vector<AdamWGroup> adamw_groups(const Transformer& model) {
@@ -335,6 +341,29 @@ std::vector<AdamWGroup> adamw_groups(const Transformer& model) {
     groups.push_back({parameter.id, static_cast<float>(scaling.lr_multiplier),
                       static_cast<float>(settings.weight_decay * scaling.decay_multiplier),
                       static_cast<float>(settings.epsilon * scaling.epsilon_multiplier)});
+  }
+  return groups;
+}
+
+/// Neurons by their input weights, heads by all of theirs (arXiv 1910.06717).
+std::vector<ProxGroup> prox_groups(const Transformer& model) {
+  const OptimiserSettings& settings = model.options.optimiser;
+  std::map<std::string, TensorId> ids;
+  for (const Parameter& parameter : model.parameters) ids[parameter.name] = parameter.id;
+  std::vector<ProxGroup> groups;
+  for (const Unit& unit : units_of(model.spec)) {
+    const bool head = unit.kind == UnitKind::head;
+    const double strength = head ? settings.prox_heads : settings.prox_rows;
+    if (strength == 0) continue;
+    ProxGroup group{{}, static_cast<float>(strength)};
+    const auto add = [&](const UnitBlock& b) {
+      group.blocks.push_back(b.is_rows
+                                 ? ProxBlock{ids.at(b.parameter), b.first, b.count, 0, b.cols}
+                                 : ProxBlock{ids.at(b.parameter), 0, b.rows, b.first, b.count});
+    };
+    std::for_each(unit.reads.begin(), unit.reads.end(), add);
+    if (head) std::for_each(unit.writes.begin(), unit.writes.end(), add);
+    groups.push_back(std::move(group));
   }
   return groups;
 }
@@ -370,6 +399,9 @@ std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
   if (options.purpose == Purpose::training) {
     model->plan.set_adamw(static_cast<float>(options.optimiser.beta1),
                           static_cast<float>(options.optimiser.beta2), adamw_groups(*model));
+    if (options.optimiser.prox != ProxKind::none) {
+      model->plan.set_prox(options.optimiser.prox, prox_groups(*model));
+    }
   }
   model->plan.finish(options.target);
   return model;

@@ -8,6 +8,7 @@
 #include "engine/executor.h"
 #include "model/model_spec.h"
 #include "model/parametrisation.h"
+#include "model/step_settings.h"
 
 namespace fathom::model {
 
@@ -21,20 +22,9 @@ struct Parameter {
   double value_init_std = 0;    // which may start differently (DeepNorm)
 };
 
-enum class Precision : std::uint8_t { f32, bf16 };
-constexpr auto enum_names(Precision) {
-  return std::array{"f32", "bf16"};
-}
 enum class Purpose : std::uint8_t {
   training,  // ends in a loss; programs evaluate, train, update
   logits,    // ends in the logits of all rows; program evaluate
-};
-
-struct OptimiserSettings {
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double weight_decay = 0.1;
-  double epsilon = 1e-8;
 };
 
 struct BuildOptions {
@@ -44,7 +34,7 @@ struct BuildOptions {
   OptimiserSettings optimiser;
   std::uint32_t dropout_seed = 0;
   engine::PlanTarget target;      // the device the plan is for (engine/device.h)
-  bool keep_activations = false;  // for coordinate checks: streams and logits stay readable
+  bool keep_activations = false;  // streams, logits and what attention reads stay readable
 };
 
 struct Transformer {

@@ -100,12 +100,10 @@ void DeviceForward::attend(const DeviceLayer& layer, std::int64_t index, const f
       watch.heads(head, weights_.data());
     }
   }
-  if (edit.silent_head >= 0) {
-    if (edit.head_value != nullptr) {
-      math_.upload(edit.head_value, K * kFloatBytes, head_value_.data());
-    }
-    math_.set_columns(rows(), H * K, edit.silent_head * K, K,
-                      edit.head_value == nullptr ? nullptr : head_value_.data(), mixed);
+  for (const SilentHead& silent : edit.silent) {
+    if (silent.value != nullptr) math_.upload(silent.value, K * kFloatBytes, head_value_.data());
+    math_.set_columns(rows(), H * K, silent.head * K, K,
+                      silent.value == nullptr ? nullptr : head_value_.data(), mixed);
   }
   if (watch.head_outputs != nullptr) {
     math_.copy(mixed, rows() * H * K * kFloatBytes, watch.head_outputs);

@@ -146,10 +146,11 @@ void Forward::attend(const LayerWeights& layer, std::int64_t index, const float*
     if (watch.heads) watch.heads(head, weights);
     multiply_strided(T, K, T, 1, weights, T, all + (H + G + group) * K, cols, false, out + head * K,
                      H * K);
-    if (edit.silent_head != head) continue;
+  }
+  for (const SilentHead& silent : edit.silent) {
     for (std::int64_t t = 0; t < T; ++t) {
       for (std::int64_t i = 0; i < K; ++i) {
-        out[(t * H + head) * K + i] = edit.head_value == nullptr ? 0 : edit.head_value[i];
+        out[(t * H + silent.head) * K + i] = silent.value == nullptr ? 0 : silent.value[i];
       }
     }
   }

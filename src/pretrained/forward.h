@@ -16,12 +16,17 @@ namespace fathom::pretrained {
 /// Attention weights of one head, [T, T], row i a query.
 using HeadWatcher = std::function<void(std::int64_t head, const float* weights)>;
 
+/// A head whose output is replaced.
+struct SilentHead {
+  std::int64_t head = 0;
+  const float* value = nullptr;  // by these K numbers; nullptr: by zero
+};
+
 /// What is done to one layer.
 struct LayerEdit {
   bool attention = true;
   bool ffn = true;
-  std::int64_t silent_head = -1;      // its output is replaced
-  const float* head_value = nullptr;  // by these K numbers; nullptr: by zero
+  std::vector<SilentHead> silent = {};
 };
 
 struct LayerWatch {

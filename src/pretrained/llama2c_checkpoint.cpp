@@ -53,6 +53,16 @@ class Llama2cSource : public TensorSource {
     const std::uint64_t D = as_size(h.width), F = as_size(h.ffn),
                         V = as_size(std::abs(h.vocabulary)), size = D / as_size(h.heads),
                         G = as_size(h.key_heads) * size;
+    // Before thousands of tensors are named: the header may promise any number of layers.
+    const std::uint64_t layer = 2 * D + 2 * D * D + 2 * G * D + 3 * F * D,
+                        tables = (h.vocabulary < 0 ? 2 : 1) * V * D,
+                        numbers =
+                            tables + as_size(h.layers) * layer + D + as_size(h.context) * size,
+                        expected = sizeof(Header) + numbers * sizeof(float);
+    if (expected != file_.bytes().size()) {
+      throw DataError(fmt::format("{}: {} bytes where a llama2.c model of these sizes has {}",
+                                  origin, file_.bytes().size(), expected));
+    }
     add("model.embed_tokens.weight", {V, D});
     per_layer("input_layernorm", {D});
     per_layer("self_attn.q_proj", {D, D});
@@ -66,10 +76,6 @@ class Llama2cSource : public TensorSource {
     add("model.norm.weight", {D});
     next_ += as_size(h.context) * size * sizeof(float);  // cosines and sines
     if (h.vocabulary < 0) add("lm_head.weight", {V, D});
-    if (next_ != file_.bytes().size()) {
-      throw DataError(fmt::format("{}: {} bytes where a llama2.c model of these sizes has {}",
-                                  origin, file_.bytes().size(), next_));
-    }
   }
 
   const Header& header() const { return header_; }

@@ -7,6 +7,9 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "engine/device.h"
+#include "engine/executor.h"
+#include "model/transformer.h"
+#include "train/trainer.h"
 
 namespace fathom::train {
 namespace {

@@ -6,8 +6,13 @@
 
 #include "data/evaluation_set.h"
 #include "data/tasks/task_scores.h"
-#include "engine/executor.h"
-#include "model/transformer.h"
+
+namespace fathom::engine {
+class Executor;
+}
+namespace fathom::model {
+struct Transformer;
+}
 
 namespace fathom::train {
 

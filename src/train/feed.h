@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "data/token_set.h"
-#include "engine/executor.h"
 #include "train/evaluation.h"
 #include "train/run_spec.h"
 

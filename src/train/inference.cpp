@@ -8,10 +8,9 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "data/evaluation_set.h"
-#include "engine/cpu/cpu_executor.h"
-#include "model/transformer.h"
 #include "train/trainer.h"
 #include "train/weights.h"
+#include "train/weights_runner.h"
 
 namespace fathom::train {
 namespace {
@@ -19,27 +18,13 @@ namespace {
 using data::TokenId;
 using engine::Program;
 
-/// A model ready to run: plan, executor, weights in place.
-struct Runner {
-  std::unique_ptr<const model::Transformer> model;
-  std::unique_ptr<engine::CpuExecutor> executor;
-
-  Runner(const Weights& weights, model::Purpose purpose, std::int64_t batch, int threads) {
-    model::BuildOptions options;
-    options.batch = batch;
-    options.purpose = purpose;
-    model::ModelSpec spec = weights.spec;
-    spec.dropout = 0;
-    model = model::build_transformer(spec, options);
-    engine::CpuOptions cpu;
-    cpu.threads = threads;
-    executor = std::make_unique<engine::CpuExecutor>(model->plan, cpu);
-    for (const model::Parameter& parameter : model->parameters) {
-      executor->write(parameter.id, weights.parameters.at(parameter.name));
-    }
-    executor->run(Program::refresh, {});
-  }
-};
+WeightsRunner runner_of(const Weights& weights, model::Purpose purpose, std::int64_t batch,
+                        int threads) {
+  model::BuildOptions options;
+  options.batch = batch;
+  options.purpose = purpose;
+  return {weights, options, threads};
+}
 
 void check(const Weights& weights, const std::vector<TokenId>& prompt,
            const GenerationOptions& options) {
@@ -106,7 +91,7 @@ WeightsEvaluation evaluate_weights(const Weights& weights, const data::TokenSet&
   }
   const auto context = as_size(weights.spec.context);
   const data::EvaluationSet set(tokens.file(split), context, limit_tokens);
-  const Runner runner(weights, model::Purpose::training, kBatch, threads);
+  const WeightsRunner runner = runner_of(weights, model::Purpose::training, kBatch, threads);
   const double nats = summed_loss(*runner.model, *runner.executor, set);
   return {nats / as_double(set.target_tokens()),
           data::bits_per_byte(nats, set.target_bytes(tokens.tokenizer().token_bytes())),
@@ -116,7 +101,7 @@ WeightsEvaluation evaluate_weights(const Weights& weights, const data::TokenSet&
 void generate(const Weights& weights, std::vector<TokenId> prompt, const GenerationOptions& options,
               const std::function<void(TokenId)>& emit) {
   check(weights, prompt, options);
-  Runner runner(weights, model::Purpose::logits, 1, options.threads);
+  const WeightsRunner runner = runner_of(weights, model::Purpose::logits, 1, options.threads);
   const auto context = as_size(weights.spec.context);
   const auto vocab = as_size(weights.spec.vocab);
   const RandomStream stream(options.seed, 0);

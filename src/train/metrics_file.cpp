@@ -14,6 +14,7 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
 #include "core/uninterrupted.h"
 
@@ -121,8 +122,7 @@ void MetricsWriter::add(std::int64_t step, const Evaluation& evaluation) {
 }
 
 void MetricsWriter::write(Json line) {
-  line[kChecksum] = kOpenChecksum;
-  const std::string text = close_checksum(line.dump()) + "\n";
+  const std::string text = json_line(std::move(line)) + "\n";
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t count = ::write(file_, text.data() + done, text.size() - done);
     if (count < 0 && errno == EINTR) continue;

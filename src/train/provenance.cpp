@@ -10,6 +10,7 @@
 #include "core/hash.h"
 #include "core/mapped_file.h"
 #include "engine/cpu/cpu_features.h"
+#include "engine/cuda/module.h"
 #include "engine/device.h"
 
 namespace fathom::train {

@@ -13,6 +13,7 @@
 #include "core/json_file.h"
 #include "core/seconds_since.h"
 #include "core/toml_file.h"
+#include "model/transformer.h"
 #include "train/checkpoint_notes.h"
 #include "train/divergence_watch.h"
 #include "train/metrics_file.h"
@@ -194,6 +195,7 @@ class Run {
     stale_ = evaluation.loss < record_.best_loss ? 0 : stale_ + 1;
     record_.best_loss = std::min(record_.best_loss, evaluation.loss);
     metrics_.add(trainer_.steps_done(), evaluation);
+    if (spec_.keep_best && stale_ == 0) save(folder_.best());
     if (options_.on_evaluation) options_.on_evaluation(trainer_.steps_done(), evaluation);
     return spec_.patience == 0 || stale_ < spec_.patience;
   }
@@ -228,8 +230,20 @@ class Run {
     return record_;
   }
 
+  /// The best checkpoint takes the place of the last, and stays: should the record get lost, the
+  /// run goes on from there and ends with the same bits.
+  void return_to_best() const {
+    if (!has_result(record_.status) || !fs::exists(folder_.best())) return;
+    std::error_code error;
+    fs::remove(folder_.previous(), error);
+    fs::create_hard_link(folder_.best(), folder_.previous(), error);
+    if (error) fs::copy_file(folder_.best(), folder_.previous());
+    fs::rename(folder_.previous(), folder_.checkpoint());
+  }
+
   RunRecord write_record() {
     count_work();
+    if (spec_.keep_best) return_to_best();
     nlohmann::ordered_json document = to_json(record_);
     document["made_by"] = provenance_of(spec_);
     write_file_atomically(folder_.record(), json_file_text(std::move(document)));
@@ -320,8 +334,8 @@ RunRecord train_in_folder(const RunSpec& spec, const data::TokenSet* tokens,
   std::optional<FileLock> claim;
   if (!options.claimed) claim.emplace(claim_run(folder, id));
   // Nobody else writes here: what is half-written was left by a kill.
-  remove_leftovers(
-      {folder.spec(), folder.metrics(), folder.record(), folder.checkpoint(), folder.stem()});
+  remove_leftovers({folder.spec(), folder.metrics(), folder.record(), folder.checkpoint(),
+                    folder.best(), folder.stem()});
   check_folder(folder, resolved, tokens, options.resume);
   return Run(resolved, tokens, options).go();
 }

@@ -4,6 +4,7 @@
 //   metrics.jsonl                    a line for every step and evaluation, append only
 //   checkpoint/state.safetensors     the last checkpoint
 //   checkpoint/previous.safetensors  the one before, until the run has ended
+//   checkpoint/best.safetensors      of the best evaluation so far, where the spec asks for it
 //   checkpoint/stem.safetensors      one kept for a longer run, where the study wants it
 //   claim                            the lock of the process that trains it
 //   record.json                      the result, written last: it is there once the run has ended
@@ -25,6 +26,7 @@ class RunFolder {
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path checkpoint() const { return path_ / "checkpoint" / "state.safetensors"; }
   std::filesystem::path previous() const { return path_ / "checkpoint" / "previous.safetensors"; }
+  std::filesystem::path best() const { return path_ / "checkpoint" / "best.safetensors"; }
   std::filesystem::path stem() const { return path_ / "checkpoint" / "stem.safetensors"; }
   /// Locked by the process that trains the run.
   std::filesystem::path claim() const { return path_ / "claim"; }

@@ -8,7 +8,9 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "data/tasks/task.h"
+#include "model/parametrisation.h"
 #include "model/spec_toml.h"
+#include "model/units.h"
 
 namespace fathom::train {
 namespace {
@@ -31,10 +33,26 @@ void read_data_table(TomlReader& data, RunSpec& spec) {
 void resolve_task(RunSpec& spec) {
   const auto task = data::make_task(spec.task, spec.model.context);
   spec.task = task->spec();
+  if (spec.model.mask != engine::MaskKind::bidirectional &&
+      (spec.task.class_first || spec.task.in_place)) {
+    throw ConfigError(fmt::format(
+        "data.{} asks before the model has read: it needs model.mask = \"bidirectional\"",
+        spec.task.class_first ? "class_first" : "in_place"));
+  }
   if (spec.model.vocab == 0) spec.model.vocab = task->vocabulary();
   if (spec.model.vocab < task->vocabulary()) {
     throw ConfigError(fmt::format("model.vocab = {} is smaller than the {} tokens of task {}",
                                   spec.model.vocab, task->vocabulary(), name_of(spec.task.kind)));
+  }
+}
+
+/// The groups of a proximal step are there and can be taken out one by one.
+void check_groups(const TomlReader& train, const RunSpec& spec) {
+  if (spec.optimiser.prox_rows > 0 && spec.model.sublayers().find('f') == std::string::npos) {
+    train.fail("prox_rows", "is for neurons, and the model has no feed-forward");
+  }
+  if (spec.optimiser.prox_heads > 0 && !has_separate_heads(spec.model)) {
+    train.fail("prox_heads", "needs heads of their own: no attention_norm, keys = \"tokens\"");
   }
 }
 
@@ -49,6 +67,7 @@ RunSpec read(TomlReader& file) {
   if (spec.has_task()) resolve_task(spec);
   TomlReader train = file.table("train");
   read_train_table(train, spec);
+  check_groups(train, spec);
   file.finish();
   return spec;
 }
@@ -94,6 +113,13 @@ void read_train_table(TomlReader& table, RunSpec& spec) {
   RunSpec::visit_train_keys(spec, reader);
   if ((spec.base_batch_tokens == 0) != (spec.base_total_tokens == 0)) {
     table.fail("base_batch_tokens", "and base_total_tokens come together");
+  }
+  const bool strength = spec.optimiser.prox_rows > 0 || spec.optimiser.prox_heads > 0;
+  if (strength && spec.optimiser.prox == engine::ProxKind::none) {
+    table.fail("prox", "is missing for prox_rows or prox_heads: l21 or linf1");
+  }
+  if (!strength && spec.optimiser.prox != engine::ProxKind::none) {
+    table.fail("prox", "needs a strength, prox_rows or prox_heads");
   }
   table.finish();
 }

@@ -13,7 +13,8 @@
 #include "core/spec_keys.h"
 #include "data/tasks/task_spec.h"
 #include "engine/device.h"
-#include "model/transformer.h"
+#include "model/model_spec.h"
+#include "model/step_settings.h"
 #include "train/schedule.h"
 
 namespace fathom::train {
@@ -44,6 +45,7 @@ struct RunSpec {
   std::int64_t patience = 0;
   std::int64_t base_batch_tokens = 0;
   std::int64_t base_total_tokens = 0;
+  bool keep_best = false;
 
   bool has_task() const { return task.kind != data::TaskKind::none; }
   std::int64_t tokens_per_step() const { return batch * accumulation * model.context; }
@@ -92,6 +94,14 @@ struct RunSpec {
     key("base_batch_tokens", spec.base_batch_tokens,
         "tokens of a step for which the settings were tuned; 0: no correction", {0, kMost});
     key("base_total_tokens", spec.base_total_tokens, "likewise, tokens of a whole run", {0, kMost});
+    key("prox", spec.optimiser.prox, "penalty on groups of weights, by a proximal step after AdamW",
+        {.only_when_set = true});
+    key("prox_rows", spec.optimiser.prox_rows, "its strength on a neuron's input weights",
+        {.low = 0, .high = 1e6, .only_when_set = true});
+    key("prox_heads", spec.optimiser.prox_heads, "its strength on all weights of a head",
+        {.low = 0, .high = 1e6, .only_when_set = true});
+    key("keep_best", spec.keep_best, "the run ends with the weights of its best evaluation",
+        {.only_when_set = true});
   }
 };
 

@@ -8,6 +8,7 @@
 #include "core/counts.h"
 #include "core/random.h"
 #include "core/seconds_since.h"
+#include "engine/executor.h"
 #include "train/step_cost.h"
 
 namespace fathom::train {
@@ -107,7 +108,7 @@ ForwardTiming time_forward(const model::ModelSpec& spec, model::BuildOptions opt
     ids[i] = static_cast<std::int32_t>(random.below(i, as_size(spec.vocab)));
   }
   executor->write_tokens(model->tokens, ids);
-  ForwardTiming timing{INFINITY, executor->bytes()};
+  ForwardTiming timing{INFINITY, executor->bytes(), model->parameter_count()};
   const auto begin = Clock::now();
   for (int pass = 0; pass < 3 || (seconds_since(begin) < seconds && pass < 1000); ++pass) {
     const auto before = Clock::now();

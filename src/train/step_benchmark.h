@@ -29,6 +29,7 @@ StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& o
 struct ForwardTiming {
   double best_seconds = 0;  // from tokens to logits
   std::int64_t memory_bytes = 0;
+  std::int64_t parameters = 0;
 };
 
 /// At least 3 passes, then as many as fit in `seconds`.

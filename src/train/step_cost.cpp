@@ -1,6 +1,7 @@
 #include "train/step_cost.h"
 
 #include "engine/plan/op_cost.h"
+#include "engine/plan/step_plan.h"
 
 namespace fathom::train {
 

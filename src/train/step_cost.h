@@ -1,7 +1,9 @@
 // What a training step costs at least: floors for its time on a machine of known speeds.
 #pragma once
 
-#include "engine/plan/step_plan.h"
+namespace fathom::engine {
+class StepPlan;
+}
 
 namespace fathom::train {
 

@@ -4,6 +4,8 @@
 #include "core/counts.h"
 #include "data/tasks/task_scores.h"
 #include "engine/device.h"
+#include "engine/executor.h"
+#include "model/transformer.h"
 #include "train/feed.h"
 
 namespace fathom::train {

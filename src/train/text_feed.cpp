@@ -3,6 +3,8 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "data/batch_sampler.h"
+#include "engine/executor.h"
+#include "model/transformer.h"
 #include "train/feed.h"
 
 namespace fathom::train {

@@ -6,6 +6,8 @@
 #include "core/error.h"
 #include "core/safetensors.h"
 #include "engine/device.h"
+#include "engine/executor.h"
+#include "model/transformer.h"
 
 namespace fathom::train {
 namespace {
@@ -46,6 +48,8 @@ Trainer::Trainer(const RunSpec& spec, const data::TokenSet* tokens)
                               : make_text_feed(spec_, *tokens, *model_, *executor_)) {
   model::initialise(*model_, *executor_, spec.seed);
 }
+
+Trainer::~Trainer() = default;
 
 void Trainer::start_step() {
   const std::int64_t before = steps_started();

@@ -6,11 +6,12 @@
 
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <string>
 
 #include "core/counts.h"
 #include "data/token_set.h"
-#include "engine/executor.h"
 #include "train/evaluation.h"
 #include "train/feed.h"
 #include "train/run_spec.h"
@@ -32,6 +33,7 @@ class Trainer {
   /// `spec` must be resolved; `tokens` must outlive the trainer. Null: the spec has a task.
   Trainer(const RunSpec& spec, const data::TokenSet* tokens);
   Trainer(const RunSpec& spec, const data::TokenSet& tokens) : Trainer(spec, &tokens) {}
+  ~Trainer();
 
   /// Steps may be started before earlier ones are finished, so that a device need not wait for the
   /// host to look at their losses; they are finished in their order. State may be read or written

@@ -178,8 +178,14 @@ TEST(PrepareLeftovers, DoNotBlockTheSecondTry) {
   const std::string manifest = file_bytes(folder / "t" / "corpus.json");
   std::filesystem::remove(folder / "t" / "corpus.json");
   std::filesystem::rename(folder / "t" / "valid.tokens", folder / "t" / "valid.tokens.99.tmp");
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "corpus.json"}) {
+    folder.write(fmt::format("t/{}.99.tmp", name), "half of it");
+  }
   prepare(request);
   EXPECT_EQ(file_bytes(folder / "t" / "corpus.json"), manifest);
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "t")) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
   TokenSet(folder / "t").verify();
 }
 

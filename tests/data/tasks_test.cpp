@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "data/tasks/task.h"
 #include "data/tasks/task_scores.h"
@@ -202,6 +203,37 @@ TEST(Tasks, SortingEndsInOrder) {
   });
 }
 
+TEST(Tasks, SortingInPlaceAsksAtEveryLetter) {
+  const auto task = make_task({.kind = TaskKind::sort, .symbols = 7, .in_place = true}, 15);
+  EXPECT_EQ(task->vocabulary(), 7);
+  for_examples(*task, 50, [&](const Example& e) {
+    std::vector<TokenId> counted;  // sorted by counting
+    for (TokenId letter = 0; letter < 7; ++letter) {
+      counted.insert(counted.end(), as_size(std::count(e.inputs.begin(), e.inputs.end(), letter)),
+                     letter);
+    }
+    EXPECT_EQ(e.targets, counted);
+  });
+}
+
+TEST(Tasks, AClassTokenMayStandInFront) {
+  const auto last = make_task({.kind = TaskKind::listops}, 128);
+  const auto first = make_task({.kind = TaskKind::listops, .class_first = true}, 128);
+  std::vector<TokenId> a(128), b(128), ta(128), tb(128);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    last->example(1, ExampleUse::training, i, a, ta);
+    first->example(1, ExampleUse::training, i, b, tb);
+    const auto asks = std::find_if(ta.begin(), ta.end(), [](TokenId id) { return id >= 0; });
+    EXPECT_EQ(tb[0], *asks);
+    EXPECT_EQ(std::count(tb.begin() + 1, tb.end(), kNoTarget), 127);
+    EXPECT_EQ(b[0], 14);  // the bracket that closes the list
+    std::vector<TokenId> back(b.begin() + 1, b.begin() + 1 + (asks - ta.begin()));
+    back.push_back(b[0]);
+    back.insert(back.end(), b.begin() + std::ssize(back), b.end());
+    EXPECT_EQ(back, a);
+  }
+}
+
 /// Replaces innermost lists by their values until one digit is left.
 int reduce(std::vector<TokenId> tokens) {
   while (tokens.size() > 1) {
@@ -258,6 +290,9 @@ TEST(Tasks, ListOpsHaveTheirOneTokenBaselines) {
            1500);
   EXPECT_NEAR(long_lists.majority, 0.171, 0.03);
   EXPECT_NEAR(long_lists.first_token, 0.359, 0.04);
+  // A class token in front is not the token that is read.
+  const TaskScores in_front = look({.kind = TaskKind::listops, .class_first = true}, 128, 8000);
+  EXPECT_DOUBLE_EQ(in_front.first_token, short_lists.first_token);
 }
 
 TEST(TaskScores, CountByTargetSequenceGroupAndPosition) {
@@ -296,6 +331,7 @@ TEST(Tasks, WrongParametersGetOneLine) {
   refused({.kind = TaskKind::k_hop, .hops = {1, 40}}, 33, "40 hops need 42 characters");
   refused({.kind = TaskKind::sort, .vertices = 8}, 16, "task sort has no parameter vertices");
   refused({.kind = TaskKind::sort}, 15, "even model.context");
+  refused({.kind = TaskKind::sort, .class_first = true}, 16, "has no parameter class_first");
   refused({.kind = TaskKind::counting, .blocks = 60, .lengths = {51, 100}}, 200, "at least 60");
   refused({.kind = TaskKind::counting}, 100, "model.context of 151 or more");
   refused({.kind = TaskKind::induction}, 40, "model.context of 50 or more");

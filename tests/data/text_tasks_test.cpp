@@ -107,6 +107,21 @@ TEST(Speeches, AreReadFromTheNamesOfTheirFiles) {
   EXPECT_THROW(read_speeches(folder.path().string()), DataError);
 }
 
+TEST(Speeches, AnEraWithoutALabelIsRefused) {
+  SpeechLibrary library;
+  for (const int year : {1800, 1860, 1910, 1960}) {
+    for (const bool held_out : {false, true}) library.speeches.push_back({year, "x", "", held_out});
+  }
+  require_every_era(library);
+  library.speeches[3].year = 1920;  // was the one of 1860 to hold out
+  try {
+    require_every_era(library);
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_NE(std::string(error.what()).find("none from 1850 to hold out"), std::string::npos);
+  }
+}
+
 /// The speech that holds the passage, found by searching all of them.
 const Speech& speech_with(const SpeechLibrary& library, const std::vector<TokenId>& tokens,
                           std::size_t begin, std::size_t count) {

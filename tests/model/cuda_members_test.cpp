@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/toml_reader.h"
+#include "engine/cuda/module.h"
 #include "engine/gpu_path.h"
 #include "engine/ref/ref_executor.h"
 #include "model/spec_toml.h"

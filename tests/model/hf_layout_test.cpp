@@ -9,6 +9,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "core/error.h"
 #include "core/safetensors.h"
@@ -151,6 +152,74 @@ TEST_F(HfLayout, WhatALayoutCannotSayIsRefused) {
   refused([](ModelSpec& s) { s.embedding_rank = 4; }, HfFormat::llama);
   EXPECT_NO_THROW(check_expressible(llama_spec(), HfFormat::llama));
   EXPECT_THROW(parse_enum<HfFormat>("hf-lama", "format"), ConfigError);
+}
+
+/// Every row of the table in docs/attention.md: one line that names the key which has no layout.
+TEST_F(HfLayout, NamesTheVariantThatHasNoLayout) {
+  struct Variant {
+    std::function<void(ModelSpec&)> change;
+    std::string named;  // empty: it is written
+  };
+  using engine::AttentionKind;
+  const auto keys = [](KeySource source) {
+    return [=](ModelSpec& s) {
+      s.keys = source;
+      if (source == KeySource::projected) s.projected_length = 4;
+      if (source == KeySource::sorted) s.block_size = 4;
+      if (source == KeySource::projected || source == KeySource::sorted) {
+        s.mask = engine::MaskKind::bidirectional;
+      }
+    };
+  };
+  const auto kind = [](AttentionKind attention) {
+    return [=](ModelSpec& s) {
+      s.attention = attention;
+      s.features = attention == AttentionKind::performer ? 8 : 0;
+    };
+  };
+  const Variant variants[] = {
+      {[](ModelSpec&) {}, ""},
+      {[](ModelSpec& s) { s.window = 4; }, "window = 4"},
+      {[](ModelSpec& s) { s.own_block = true; }, "a pattern of keys"},
+      {[](ModelSpec& s) { s.window = s.stride = 4; }, "a pattern of keys"},
+      {[](ModelSpec& s) { s.window = 4, s.global_tokens = 1; }, "a pattern of keys"},
+      {[](ModelSpec& s) { s.window = 4, s.random_blocks = 2; }, "a pattern of keys"},
+      {kind(AttentionKind::linear), "attention = \"linear\""},
+      {kind(AttentionKind::performer), "attention = \"performer\""},
+      {keys(KeySource::projected), "keys = \"projected\""},
+      {keys(KeySource::sorted), "keys = \"sorted\""},
+      {keys(KeySource::synthesised), "keys = \"synthesised\""},
+      {keys(KeySource::smeared), "keys = \"smeared\""},
+      {kind(AttentionKind::normalised), "attention = \"normalised\""},
+      {kind(AttentionKind::none), "attention = \"none\""},
+      {[](ModelSpec& s) { s.attention_norm = true; }, "attention_norm"},
+      {[](ModelSpec& s) { s.mask = engine::MaskKind::strict; }, "mask = \"strict\""},
+      {[](ModelSpec& s) { s.slice = 8; }, "slice"},
+      {[](ModelSpec& s) {
+         s.layer_heads = {2, 1};
+       },
+       "layer_heads"},
+      {[](ModelSpec& s) {
+         s.layer_ffn = {64, 3};
+       },
+       "layer_ffn"}};
+  for (const Variant& variant : variants) {
+    ModelSpec spec = gpt2_spec();
+    variant.change(spec);
+    validate(spec);
+    std::string message;
+    try {
+      check_expressible(spec, HfFormat::gpt2);
+    } catch (const ConfigError& error) {
+      message = error.what();
+    }
+    if (variant.named.empty()) {
+      EXPECT_EQ(message, "");
+    } else {
+      EXPECT_EQ(message.find("hf-gpt2 cannot express " + variant.named), 0u) << message;
+      EXPECT_EQ(message.find('\n'), std::string::npos);
+    }
+  }
 }
 
 /// 2^24 rows of 64 would be 4 GB; the tensor in the file is small.

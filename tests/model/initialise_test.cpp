@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ctime>
 
+#include "engine/cuda/module.h"
 #include "engine/device.h"
 #include "model/transformer.h"
 
@@ -16,6 +18,22 @@ std::unique_ptr<const Transformer> wide_model() {
   spec.context = 16;
   spec.parametrisation = Parametrisation::mup;  // values of another deviation than queries and keys
   return build_transformer(spec, {});
+}
+
+// Eight times as many layers take about eight times as long; were it quadratic, 64 times.
+TEST(BuildTransformer, TakesTimeLinearInTheLayers) {
+  const auto ticks = [](std::int64_t layers) {
+    ModelSpec spec;
+    spec.layers = layers;
+    spec.width = 16;
+    spec.heads = 1;
+    spec.context = 16;
+    const std::clock_t begin = std::clock();
+    EXPECT_FALSE(build_transformer(spec, {})->parameters.empty());
+    return static_cast<double>(std::clock() - begin);
+  };
+  ticks(20);
+  EXPECT_LT(ticks(1600), 25 * ticks(200));
 }
 
 TEST(InitialValues, DoNotDependOnTheNumberOfThreads) {

@@ -118,11 +118,8 @@ TEST_P(OnDevice, EveryFamilyIsAsOnTheCpu) {
       edit.attention = l != 1;
       edit.ffn = l != 2;
       const std::vector<float> values(as_size(layout.head_size), 0.25f);
-      if (l == 3) edit.silent_head = 1;
-      if (l == 0) {
-        edit.silent_head = 0;
-        edit.head_value = values.data();
-      }
+      if (l == 3) edit.silent = {{1, nullptr}};
+      if (l == 0) edit.silent = {{0, values.data()}, {1, nullptr}};
       std::vector<float> middles;
       both.run_host(l, edit, middles);
       DeviceWatch watch;

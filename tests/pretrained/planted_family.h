@@ -22,47 +22,68 @@ inline nlohmann::json planted_config(const std::string& type, const PlantedSize&
   return config;
 }
 
-inline PlantedModel random_family(const nlohmann::json& config) {
-  const Family& family = find_family(config.at("model_type"), "planted");
-  const Layout l = read_layout(family, config, "planted");
-  const TensorNames& n = family.names;
-  PlantedModel m;
-  m.config = config;
-  const std::string prefix(n.prefixes.front());
-  const auto D = static_cast<std::uint64_t>(l.width), F = static_cast<std::uint64_t>(l.ffn),
-             K = static_cast<std::uint64_t>(l.head_size), V = static_cast<std::uint64_t>(l.vocab),
-             H = static_cast<std::uint64_t>(l.heads), G = static_cast<std::uint64_t>(l.key_heads);
-  const bool classic = l.norm == NormKind::layer;  // these have biases
-  const auto matrix = [&](const std::string& name, std::uint64_t out, std::uint64_t in) {
+/// Draws the tensors that a family's layout asks for.
+class FamilyDraw {
+ public:
+  explicit FamilyDraw(const nlohmann::json& config)
+      : family_(find_family(config.at("model_type"), "planted")),
+        layout_(read_layout(family_, config, "planted")),
+        prefix_(family_.names.prefixes.front()) {
+    model_.config = config;
+  }
+
+  PlantedModel draw() {
+    draw_ends();
+    for (std::int64_t layer = 0; layer < layout_.depth(); ++layer) draw_layer(layer);
+    return std::move(model_);
+  }
+
+ private:
+  using Size = std::uint64_t;
+
+  bool has_biases() const { return layout_.norm == NormKind::layer; }
+  void matrix(const std::string& name, Size out, Size in) {
     const double deviation = 1.2 / std::sqrt(static_cast<double>(in));
-    m.draw(name + ".weight", family.transposed ? TensorShape{in, out} : TensorShape{out, in},
-           deviation);
-    if (classic) m.draw(name + ".bias", {out}, 0.1);
-  };
-  const auto norm = [&](const std::string& name, std::uint64_t size) {
-    m.draw(name + ".weight", {size}, 0.1, l.gain_plus_one ? 0 : 1);
-    if (classic) m.draw(name + ".bias", {size}, 0.1);
-  };
-  m.draw(prefix + std::string(n.tokens) + ".weight", {V, D}, 1);
-  if (l.learned_positions) {
-    const auto rows = static_cast<std::uint64_t>(l.context + l.position_offset);
-    m.draw(prefix + std::string(n.positions) + ".weight", {rows, D}, 0.3);
+    model_.draw(name + ".weight", family_.transposed ? TensorShape{in, out} : TensorShape{out, in},
+                deviation);
+    if (has_biases()) model_.draw(name + ".bias", {out}, 0.1);
   }
-  if (l.token_types) m.draw(prefix + std::string(n.token_types) + ".weight", {2, D}, 0.3);
-  if (l.embedding_norm) norm(prefix + std::string(n.embedding_norm), D);
-  if (l.final_norm) norm(prefix + std::string(n.final_norm), D);
-  if (!l.tied) m.draw(std::string(n.head) + ".weight", {V, D}, 0.3);
-  if (l.head == HeadKind::masked) {
-    m.draw(std::string(n.masked_dense) + ".weight", {D, D}, 0.2);
-    m.draw(std::string(n.masked_dense) + ".bias", {D}, 0.1);
+  void norm(const std::string& name, Size size) {
+    model_.draw(name + ".weight", {size}, 0.1, layout_.gain_plus_one ? 0 : 1);
+    if (has_biases()) model_.draw(name + ".bias", {size}, 0.1);
+  }
+
+  /// Before the first layer and after the last.
+  void draw_ends() {
+    const TensorNames& n = family_.names;
+    const auto D = static_cast<Size>(layout_.width), V = static_cast<Size>(layout_.vocab);
+    const auto named = [&](std::string_view part) { return prefix_ + std::string(part); };
+    model_.draw(named(n.tokens) + ".weight", {V, D}, 1);
+    if (layout_.learned_positions) {
+      const auto rows = static_cast<Size>(layout_.context + layout_.position_offset);
+      model_.draw(named(n.positions) + ".weight", {rows, D}, 0.3);
+    }
+    if (layout_.token_types) model_.draw(named(n.token_types) + ".weight", {2, D}, 0.3);
+    if (layout_.embedding_norm) norm(named(n.embedding_norm), D);
+    if (layout_.final_norm) norm(named(n.final_norm), D);
+    if (!layout_.tied) model_.draw(std::string(n.head) + ".weight", {V, D}, 0.3);
+    if (layout_.head != HeadKind::masked) return;
+    model_.draw(std::string(n.masked_dense) + ".weight", {D, D}, 0.2);
+    model_.draw(std::string(n.masked_dense) + ".bias", {D}, 0.1);
     norm(std::string(n.masked_norm), D);
-    m.draw(std::string(n.masked_bias), {V}, 0.1);
+    model_.draw(std::string(n.masked_bias), {V}, 0.1);
   }
-  for (std::int64_t index = 0; index < l.depth(); ++index) {
+
+  void draw_layer(std::int64_t index) {
+    const TensorNames& n = family_.names;
+    const Layout& l = layout_;
+    const auto D = static_cast<Size>(l.width), F = static_cast<Size>(l.ffn),
+               K = static_cast<Size>(l.head_size), H = static_cast<Size>(l.heads),
+               G = static_cast<Size>(l.key_heads);
     std::string layer(n.layer);
     layer.replace(layer.find("{}"), 2, std::to_string(index));
-    const auto named = [&](std::string_view part) { return prefix + layer + std::string(part); };
-    if (family.qkv == QkvForm::separate) {
+    const auto named = [&](std::string_view part) { return prefix_ + layer + std::string(part); };
+    if (family_.qkv == QkvForm::separate) {
       matrix(named(n.q), H * K, D);
       matrix(named(n.k), G * K, D);
       matrix(named(n.v), G * K, D);
@@ -86,7 +107,15 @@ inline PlantedModel random_family(const nlohmann::json& config) {
       norm(named(n.k_norm), whole ? G * K : K);
     }
   }
-  return m;
+
+  const Family& family_;
+  Layout layout_;
+  std::string prefix_;
+  PlantedModel model_;
+};
+
+inline PlantedModel random_family(const nlohmann::json& config) {
+  return FamilyDraw(config).draw();
 }
 
 }  // namespace fathom::pretrained

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/cuda/module.h"
 #include "engine/gpu_path.h"
 #include "pretrained/plain_inference.h"
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <thread>
 
+#include "engine/cuda/module.h"
 #include "field_count.h"
 #include "train/run_fixture.h"
 

@@ -151,6 +151,13 @@ TEST_F(TaskRun, WrongSpecsGetOneLine) {
   refused({"data.vertices=8"}, "no parameter vertices");
   refused({"data.hops=[30]"}, "30 hops need 32 characters");
   refused({"model.vocab=5"}, "smaller than the 7 tokens of task k-hop");
+  refused({"model.heads=3"}, "heads = 3 must divide width");
+  refused({"data.task=cycles", "data.hops=[]", "data.vertices=9", "model.context=9"},
+          "vertices = 9 must be even");
+  refused({"data.task=listops", "data.hops=[]", "data.class_first=true", "model.context=128"},
+          "data.class_first asks before the model has read");
+  refused({"data.task=sort", "data.hops=[]", "data.in_place=true"},
+          "asks before the model has read");
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 // Sorting: n = context / 2 random letters, a separator, the letters in order. The targets are the
 // sorted letters, each at the position before it. Tokens: the letters, then the separator.
+//
+// With `in_place` n = context random letters, and the target of position i is the i-th of them in
+// order. No input gives an answer away, so a model may look to both sides.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,16 +16,20 @@ namespace {
 class Sorting : public Task {
  public:
   Sorting(TaskSpec spec, std::int64_t context) : Task(std::move(spec), context) {}
-  std::int64_t vocabulary() const override { return spec().symbols + 1; }
+  std::int64_t vocabulary() const override { return spec().symbols + (spec().in_place ? 0 : 1); }
 
  private:
   std::int64_t make(Draws& draws, ExampleUse /*use*/, std::span<TokenId> inputs,
                     std::span<TokenId> targets) const override {
-    const std::size_t n = inputs.size() / 2;
+    const std::size_t n = spec().in_place ? inputs.size() : inputs.size() / 2;
     std::vector<TokenId> letters(n);
     for (TokenId& letter : letters) letter = static_cast<TokenId>(draws.below(spec().symbols));
     std::copy(letters.begin(), letters.end(), inputs.begin());
     std::sort(letters.begin(), letters.end());
+    if (spec().in_place) {
+      std::copy(letters.begin(), letters.end(), targets.begin());
+      return 0;
+    }
     inputs[n] = static_cast<TokenId>(spec().symbols);
     std::copy(letters.begin(), letters.end() - 1, inputs.begin() + std::ssize(letters) + 1);
     std::copy(letters.begin(), letters.end(), targets.begin() + std::ssize(letters));
@@ -35,7 +42,7 @@ class Sorting : public Task {
 std::unique_ptr<const Task> make_sort(TaskSpec spec, std::int64_t context) {
   resolve_number("symbols", spec.symbols, 10, 2, 1 << 20);
   require_task(
-      context >= 4 && context % 2 == 0,
+      spec.in_place || (context >= 4 && context % 2 == 0),
       fmt::format("task sort needs an even model.context of 4 or more, not {}: the letters "
                   "and their order are of equal length",
                   context));

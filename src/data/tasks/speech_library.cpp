@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "data/named_corpora.h"
@@ -35,6 +36,29 @@ Speech speech_of(const fs::path& path) {
 }
 
 }  // namespace
+
+std::size_t era_of(const Speech& speech) {
+  return as_size(std::upper_bound(kEraEnds.begin(), kEraEnds.end(), speech.year - 1) -
+                 kEraEnds.begin());
+}
+
+void require_every_era(const SpeechLibrary& library) {
+  std::array<std::array<int, 2>, kEraEnds.size() + 1> counts{};
+  for (const Speech& speech : library.speeches) {
+    ++counts[era_of(speech)][speech.held_out ? 1 : 0];
+  }
+  for (std::size_t era = 0; era < counts.size(); ++era) {
+    for (const bool held_out : {false, true}) {
+      if (counts[era][held_out ? 1 : 0] > 0) continue;
+      const std::string years = era == 0 ? fmt::format("up to {}", kEraEnds[0])
+                                         : fmt::format("from {}", kEraEnds[era - 1] + 1);
+      throw DataError(
+          fmt::format("the speeches installed have none {} {}: the class has no label; "
+                      "install the default corpus anew",
+                      years, held_out ? "to hold out" : "to train on"));
+    }
+  }
+}
 
 SpeechLibrary read_speeches(const std::string& folder) {
   std::vector<fs::path> files;

@@ -5,6 +5,7 @@
 // So held-out speeches are new, and their speakers are known from others.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,12 @@ struct SpeechLibrary {
   std::vector<Speech> speeches;  // by year, then name
   Hash128 hash;                  // of names and texts
 };
+
+/// The last years of the eras but the last one.
+inline constexpr std::array kEraEnds{1849, 1899, 1949};
+std::size_t era_of(const Speech& speech);
+/// DataError, naming the era, unless every era has speeches to train on and some held out.
+void require_every_era(const SpeechLibrary& library);
 
 /// DataError when the corpus is not installed or a file's name says no year and speaker.
 std::shared_ptr<const SpeechLibrary> default_speeches();

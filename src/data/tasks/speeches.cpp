@@ -23,15 +23,9 @@ namespace {
 
 constexpr TokenId kAsk = 256;
 constexpr TokenId kBetween = 257;
-constexpr std::array kEraEnds{1849, 1899, 1949};
 constexpr int kYearsApart = 8;
 
 using SpeechList = std::vector<const Speech*>;
-
-std::size_t era_of(const Speech& speech) {
-  return as_size(std::upper_bound(kEraEnds.begin(), kEraEnds.end(), speech.year - 1) -
-                 kEraEnds.begin());
-}
 
 class SpeechTask : public Task {
  public:
@@ -159,6 +153,7 @@ std::shared_ptr<const SpeechLibrary> speeches_of(TaskSpec& spec, std::int64_t co
 
 std::unique_ptr<const Task> make_era(TaskSpec spec, std::int64_t context) {
   auto library = speeches_of(spec, context);
+  require_every_era(*library);
   return std::make_unique<Era>(std::move(spec), context, std::move(library));
 }
 

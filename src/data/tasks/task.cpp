@@ -32,13 +32,13 @@ const TaskEntry& entry_of(TaskKind kind) {
       {make_counting, {"blocks", "lengths", "eval_lengths"}},
       {make_stair, {"blocks", "lengths", "eval_lengths"}},
       {make_dyck, {"symbols", "depth"}},
-      {make_sort, {"symbols"}},
-      {make_listops, {"depth", "arguments", "lengths"}},
-      {make_cases, {"symbols"}},
+      {make_sort, {"symbols", "in_place"}},
+      {make_listops, {"depth", "arguments", "lengths", "class_first"}},
+      {make_cases, {"symbols", "class_first"}},
       {make_local_global, {"symbols"}},
       {make_inverse, {}},
-      {make_era, {"text"}},
-      {make_same_speaker, {"text"}},
+      {make_era, {"text", "class_first"}},
+      {make_same_speaker, {"text", "class_first"}},
   };
   return entries.at(static_cast<std::size_t>(kind));
 }
@@ -60,6 +60,15 @@ struct ParameterCheck {
                                     join(all, ", ")));
   }
 };
+
+/// Moves the one token that has a target to the front, and all before it one place on.
+void move_class_first(std::span<TokenId> inputs, std::span<TokenId> targets) {
+  const auto place = std::find_if(targets.begin(), targets.end(),
+                                  [](TokenId target) { return target != kNoTarget; });
+  const auto at = place - targets.begin();
+  std::rotate(targets.begin(), place, place + 1);
+  std::rotate(inputs.begin(), inputs.begin() + at, inputs.begin() + at + 1);
+}
 
 }  // namespace
 
@@ -106,7 +115,9 @@ std::int64_t Task::example(std::uint64_t seed, ExampleUse use, std::uint64_t ind
   std::fill(targets.begin(), targets.end(), kNoTarget);
   Draws draws(training ? seed : kHeldOutSeed,
               kTaskStream + (training ? 0 : kHeldOutStream) + index);
-  return make(draws, use, inputs, targets);
+  const std::int64_t group = make(draws, use, inputs, targets);
+  if (spec_.class_first) move_class_first(inputs, targets);
+  return group;
 }
 
 }  // namespace fathom::data

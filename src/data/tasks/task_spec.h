@@ -45,6 +45,8 @@ struct TaskSpec {
   std::vector<std::int64_t> lengths, eval_lengths;
   std::int64_t examples = 0;
   std::string text;
+  bool in_place = false;
+  bool class_first = false;
 
   bool operator==(const TaskSpec&) const = default;
 
@@ -79,6 +81,11 @@ struct TaskSpec {
     key("examples", spec.examples, "different ones to train on; 0: no end of them",
         {.low = 0, .high = 0x1p40, .only_when_set = true});
     key("text", spec.text, "era, same-speaker: hash of the speeches; those installed when absent",
+        {.only_when_set = true});
+    key("in_place", spec.in_place, "sort: position i asks for the i-th letter in order",
+        {.only_when_set = true});
+    key("class_first", spec.class_first,
+        "cases, era, listops, same-speaker: the one token with a target stands in front",
         {.only_when_set = true});
   }
 };
