@@ -68,13 +68,18 @@ void count_surfaces(int worlds, int first) {
   power.law = LawForm::power;
   PlantedFamily quiet_small;
   quiet_small.noise_size_slope = 0.3;
+  PlantedFamily lengths;
+  lengths.lengths = true;
+  PlantedFamily bent_lengths = bent;
+  bent_lengths.lengths = true;
   for (const auto& [title, family] :
        {std::pair{"exponential worlds", PlantedFamily{}},
         std::pair{"one depth with five times the noise", wild},
         std::pair{"a bend of 0.05 to 0.2 % that no form knows", bent},
         std::pair{"a bowl that no form has (quartic)", strange},
         std::pair{"noise that falls with size as N^-0.3", quiet_small},
-        std::pair{"power-law worlds", power}}) {
+        std::pair{"power-law worlds", power}, std::pair{"two training lengths", lengths},
+        std::pair{"two training lengths and a bend", bent_lengths}}) {
     count_family(title, family, worlds, first);
   }
 }

@@ -68,6 +68,7 @@ DesignPicture::DesignPicture(const SurfacePosterior& posterior, std::vector<Cand
   scales_.log_misfit = std::max(scales_.log_misfit, std::log(least_misfit));
   scales_.log_shape = std::max(scales_.log_shape, std::log(least_shape));
   depths_ = data.depths;
+  centre_ = data.centre();
   lengths_differ_ = data.length_rule.differs;
   range_ = {data.log_size, data.log_depth, data.length, lengths_differ_ ? 2 : 1};
   place_candidates(data, candidates);
@@ -154,14 +155,17 @@ Eigen::MatrixXd DesignPicture::noise(const Candidate& candidate) const {
   // What lengths of one trajectory share before any were seen.
   constexpr double kShared = 0.5;
   const auto found = std::find(depths_.begin(), depths_.end(), candidate.shape.layers);
-  const double deviation = found == depths_.end()
-                               ? std::exp(scales_.log_noise)
-                               : scales_.noise(static_cast<std::size_t>(found - depths_.begin()));
+  const double times =
+      found == depths_.end() ? 1 : std::exp(scales_.log_depths[found - depths_.begin()]);
   const auto count = static_cast<Eigen::Index>(candidate.sites.size());
+  Eigen::VectorXd deviations(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const SurfacePlace& place = sites_[candidate.sites[static_cast<std::size_t>(i)]].place;
+    deviations[i] = times * scales_.ordinary_noise(place.x - centre_, place.z);
+  }
   const double shared = lengths_differ_ ? scales_.length_correlation() : kShared;
-  Eigen::MatrixXd covariance =
-      Eigen::MatrixXd::Constant(count, count, shared * deviation * deviation);
-  covariance.diagonal().setConstant(deviation * deviation);
+  Eigen::MatrixXd covariance = shared * deviations * deviations.transpose();
+  covariance.diagonal() = deviations.cwiseAbs2();
   return covariance;
 }
 

@@ -66,6 +66,7 @@ class DesignPicture {
   std::vector<Followed> goals_;
   SurfaceScales scales_;
   std::vector<std::int64_t> depths_;
+  double centre_ = 0;  // of the sizes that noise is counted from
   bool lengths_differ_ = false;
 };
 

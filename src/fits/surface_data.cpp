@@ -61,25 +61,34 @@ std::map<ShapeKey, std::vector<Trajectory>> trajectories_by_shape(std::span<cons
 }
 
 LengthRule longest_training(std::span<const RunPoint> points) {
-  std::map<ShapeKey, std::pair<double, double>> longest;  // ln N, ln T
-  double low = 1e300;
+  // A shape counts with the longest training of all shapes of about its size: one that was not
+  // trained to the end would bend the line.
+  std::map<double, double> longest;  // ln T by ln N
   for (const RunPoint& p : points) {
-    auto [place, fresh] = longest.try_emplace({p.layers, p.width}, std::log(p.params), -1e300);
-    place->second.second = std::max(place->second.second, std::log(p.tokens));
-    low = std::min(low, std::log(p.tokens));
+    auto [place, fresh] = longest.try_emplace(std::log(p.params), -1e300);
+    place->second = std::max(place->second, std::log(p.tokens));
   }
-  const auto count = static_cast<double>(longest.size());
+  std::vector<std::pair<double, double>> line;
+  for (const auto& [x, own] : longest) {
+    double most = own;
+    for (auto near = longest.lower_bound(x - kRungLength / 2);
+         near != longest.end() && near->first <= x + kRungLength / 2; ++near) {
+      most = std::max(most, near->second);
+    }
+    line.emplace_back(x, most);
+  }
+  const auto count = static_cast<double>(line.size());
   double x = 0;
   double t = 0;
-  for (const auto& [key, run] : longest) {
-    x += run.first / count;
-    t += run.second / count;
+  for (const auto& [size, length] : line) {
+    x += size / count;
+    t += length / count;
   }
   double xx = 0;
   double xt = 0;
-  for (const auto& [key, run] : longest) {
-    xx += (run.first - x) * (run.first - x);
-    xt += (run.first - x) * (run.second - t);
+  for (const auto& [size, length] : line) {
+    xx += (size - x) * (size - x);
+    xt += (size - x) * (length - t);
   }
   LengthRule rule;
   rule.slope = xx > 1e-6 ? xt / xx : 0;
@@ -111,18 +120,15 @@ RepeatUnit fold_unit(const std::vector<const Trajectory*>& repeats, double log_d
     row.place.z = z;
     data.rows.push_back(row);
   }
+  unit.scatter = Eigen::MatrixXd::Zero(unit.lengths, unit.lengths);
   for (const Trajectory* repeat : repeats) {
-    double sum = 0;
-    double squares = 0;
-    std::size_t i = static_cast<std::size_t>(unit.first);
+    Eigen::VectorXd off(unit.lengths);
+    Eigen::Index i = 0;
     for (const auto& [length, seen] : *repeat) {
-      const double off = seen.log_loss - data.rows[i++].mean;
-      sum += off;
-      squares += off * off;
+      off[i] = seen.log_loss - data.rows[static_cast<std::size_t>(unit.first + i)].mean;
+      ++i;
     }
-    const double of_average = sum * sum / static_cast<double>(unit.lengths);
-    unit.scatter_of_averages += of_average;
-    unit.scatter_of_rest += squares - of_average;
+    unit.scatter += off * off.transpose();
   }
   return unit;
 }

@@ -34,10 +34,7 @@ struct RepeatUnit {
   Eigen::Index first = 0;
   Eigen::Index lengths = 0;
   double repeats = 0;
-  // Sums of squares about the means: of the trajectories' averages over their lengths (times
-  // their number) and of the rest.
-  double scatter_of_averages = 0;
-  double scatter_of_rest = 0;
+  Eigen::MatrixXd scatter;  // sum over the repeats of (y - mean)(y - mean)', length by length
 };
 
 /// Units of one shape, rows [first, first + rows).

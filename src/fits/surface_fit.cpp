@@ -99,7 +99,7 @@ void set_scales(const SurfacePosterior& posterior, SurfaceFit& fit) {
   const SurfaceScales& scales = posterior.misfits()[form.best_misfit()].scales;
   fit.noise = std::exp(scales.log_noise);
   for (std::size_t d = 0; d < posterior.data().depths.size(); ++d) {
-    fit.depth_noise.push_back({posterior.data().depths[d], scales.noise(d)});
+    fit.depth_noise.push_back({posterior.data().depths[d], scales.noise(d, 0, 0)});
   }
   for (std::size_t k = 1; k < form.modes.size(); ++k) {
     fit.misfit += form.modes[k].weight * posterior.misfits()[k].scales.misfit_deviation();

@@ -30,8 +30,11 @@ SurfaceColumns::Range range_of(const SurfaceData& data) {
 
 }  // namespace
 
-double SurfaceScales::noise(std::size_t depth) const {
-  return std::exp(log_noise + log_depths[static_cast<Eigen::Index>(depth)]);
+double SurfaceScales::ordinary_noise(double off, double z) const {
+  return std::exp(log_noise + noise_by_size * off + noise_by_length * z);
+}
+double SurfaceScales::noise(std::size_t depth, double off, double z) const {
+  return ordinary_noise(off, z) * std::exp(log_depths[static_cast<Eigen::Index>(depth)]);
 }
 double SurfaceScales::shape_deviation() const {
   return std::exp(log_noise + log_shape);
@@ -86,33 +89,39 @@ SurfaceLikelihood::SurfaceLikelihood(SurfaceData data)
   }
 }
 
+Eigen::MatrixXd SurfaceLikelihood::noise_covariance(const ShapeBlock& block, const RepeatUnit& unit,
+                                                    const SurfaceScales& scales) const {
+  Eigen::VectorXd deviations(unit.lengths);
+  for (Eigen::Index i = 0; i < unit.lengths; ++i) {
+    const SurfacePlace& place = data_.rows[static_cast<std::size_t>(unit.first + i)].place;
+    deviations[i] = scales.noise(block.depth, place.x - data_.centre(), place.z);
+  }
+  const double shared = data_.length_rule.differs ? scales.length_correlation() : 0;
+  Eigen::MatrixXd covariance = shared * deviations * deviations.transpose();
+  covariance.diagonal() += (1 - shared) * deviations.cwiseAbs2();
+  return covariance;
+}
+
 Eigen::MatrixXd SurfaceLikelihood::block_covariance(const ShapeBlock& block,
                                                     const SurfaceScales& scales) const {
-  const double noise = std::pow(scales.noise(block.depth), 2);
-  const double shared = data_.length_rule.differs ? scales.length_correlation() : 0;
   Eigen::MatrixXd covariance =
       Eigen::MatrixXd::Constant(block.rows, block.rows, std::pow(scales.shape_deviation(), 2));
   for (const RepeatUnit& unit : block.units) {
     const Eigen::Index start = unit.first - block.first;
-    auto part = covariance.block(start, start, unit.lengths, unit.lengths);
-    part.array() += shared * noise / unit.repeats;
-    part.diagonal().array() += (1 - shared) * noise / unit.repeats;
+    covariance.block(start, start, unit.lengths, unit.lengths) +=
+        noise_covariance(block, unit, scales) / unit.repeats;
   }
   return covariance;
 }
 
 double SurfaceLikelihood::repeat_likelihood(const SurfaceScales& scales) const {
-  const double shared = data_.length_rule.differs ? scales.length_correlation() : 0;
   double sum = 0;
   for (const ShapeBlock& block : data_.shapes) {
-    const double noise = std::pow(scales.noise(block.depth), 2);
     for (const RepeatUnit& unit : block.units) {
       if (unit.repeats < 2) continue;
-      const auto lengths = static_cast<double>(unit.lengths);
-      const double of_average = noise * (1 + (lengths - 1) * shared);
-      const double of_rest = noise * (1 - shared);
-      sum -= (unit.repeats - 1) * (std::log(of_average) + (lengths - 1) * std::log(of_rest));
-      sum -= unit.scatter_of_averages / of_average + unit.scatter_of_rest / of_rest;
+      const Eigen::LLT<Eigen::MatrixXd> noise(noise_covariance(block, unit, scales));
+      const double log_determinant = 2 * noise.matrixLLT().diagonal().array().log().sum();
+      sum -= (unit.repeats - 1) * log_determinant + noise.solve(unit.scatter).trace();
     }
   }
   return sum / 2;

@@ -8,9 +8,10 @@
 //           the bowl do not know; its size is judged from the runs, so a surface of another shape
 //           widens every interval instead of passing unnoticed
 //   shape   what sets one shape apart from its neighbours, common to its repeats
-//   noise   sigma_L e, a deviation for each depth, drawn towards a common one (partial pooling:
-//           ln(sigma_L / sigma) has a Student prior, so that one wild depth is let go); the lengths
-//           of one trajectory share a part rho of its variance
+//   noise   sigma_L N^s e^(tz) e, a deviation for each depth, drawn towards a common one (partial
+//           pooling: ln(sigma_L / sigma) has a Student prior, so that one wild depth is let go) and
+//           changing with size and training length; the lengths of one trajectory are correlated
+//           by rho
 //
 // With c the coefficients of g and delta (flat or standard normal), A their columns whitened by the
 // noise covariance R of the row means, e the whitened residual and M = A'A + prior precision,
@@ -26,14 +27,18 @@ namespace fathom::fits {
 
 /// Deviations of everything random, as logarithms.
 struct SurfaceScales {
-  double log_noise = 0;        // ln sigma of an ordinary depth
+  double log_noise = 0;        // ln sigma of an ordinary depth, mid-size, longest training
   Eigen::VectorXd log_depths;  // ln(sigma_L / sigma), one a depth
+  double noise_by_size = 0;    // d ln sigma / d ln N
+  double noise_by_length = 0;  // d ln sigma / dz
   double log_shape = 0;        // ln(shape deviation / sigma)
   double log_bend = 0;         // ln of the bend's deviation
   double log_misfit = 0;       // ln(delta's deviation / sigma)
   double length_logit = 0;     // ln(rho / (1 - rho))
 
-  double noise(std::size_t depth) const;
+  /// Of one run; `off` is x less the middle of the sizes.
+  double ordinary_noise(double off, double z) const;
+  double noise(std::size_t depth, double off, double z) const;
   double shape_deviation() const;
   double misfit_deviation() const;
   double length_correlation() const;
@@ -98,7 +103,10 @@ class SurfaceLikelihood {
   Eigen::VectorXd penalties(const DepthSurface& surface, const Eigen::VectorXd& parameters,
                             Eigen::MatrixXd& jacobian) const;
 
-  /// The covariance of a shape's row means, and its derivatives by the scales it depends on.
+  /// The covariance of one trajectory's noise over its lengths.
+  Eigen::MatrixXd noise_covariance(const ShapeBlock& block, const RepeatUnit& unit,
+                                   const SurfaceScales& scales) const;
+  /// The covariance of a shape's row means.
   Eigen::MatrixXd block_covariance(const ShapeBlock& block, const SurfaceScales& scales) const;
 
  private:

@@ -16,34 +16,58 @@ const double kLogShape = std::log(0.2);  // of the noise
 constexpr double kLogShapeWidth = 0.9;
 const double kLogBend = std::log(0.005);
 constexpr double kLogBendWidth = 1;
+constexpr double kBySizeWidth = 0.25;   // noise as N^-0.25 is one deviation away
+constexpr double kByLengthWidth = 0.7;  // as T^-0.7
 constexpr double kLengthLogitWidth = 1.5;
 
-Eigen::Index packed_size(const SurfaceLikelihood& likelihood) {
-  const auto depths = static_cast<Eigen::Index>(likelihood.data().depths.size());
-  return 3 + depths + (likelihood.data().length_rule.differs ? 1 : 0);
-}
+/// Where each scale stands among the fitted ones.
+struct ScalePlaces {
+  Eigen::Index noise = 0;
+  Eigen::Index depths = 1;
+  Eigen::Index shape = 0;
+  Eigen::Index bend = 0;
+  Eigen::Index by_size = 0;
+  Eigen::Index by_length = 0;  // these two only where lengths differ
+  Eigen::Index logit = 0;
+  Eigen::Index count = 0;
+
+  explicit ScalePlaces(const SurfaceData& data) {
+    shape = depths + static_cast<Eigen::Index>(data.depths.size());
+    bend = shape + 1;
+    by_size = bend + 1;
+    by_length = by_size + 1;
+    logit = by_length + 1;
+    count = data.length_rule.differs ? logit + 1 : by_length;
+  }
+};
 
 Eigen::VectorXd pack(const SurfaceLikelihood& likelihood, const SurfaceScales& scales) {
-  const Eigen::Index depths = scales.log_depths.size();
-  Eigen::VectorXd packed(packed_size(likelihood));
-  packed[0] = scales.log_noise;
-  packed.segment(1, depths) = scales.log_depths;
-  packed[depths + 1] = scales.log_shape;
-  packed[depths + 2] = scales.log_bend;
-  if (likelihood.data().length_rule.differs) packed[depths + 3] = scales.length_logit;
+  const ScalePlaces places(likelihood.data());
+  Eigen::VectorXd packed(places.count);
+  packed[places.noise] = scales.log_noise;
+  packed.segment(places.depths, scales.log_depths.size()) = scales.log_depths;
+  packed[places.shape] = scales.log_shape;
+  packed[places.bend] = scales.log_bend;
+  packed[places.by_size] = scales.noise_by_size;
+  if (!likelihood.data().length_rule.differs) return packed;
+  packed[places.by_length] = scales.noise_by_length;
+  packed[places.logit] = scales.length_logit;
   return packed;
 }
 
 SurfaceScales unpack(const SurfaceLikelihood& likelihood, const Eigen::VectorXd& packed,
                      double log_misfit) {
-  const auto depths = static_cast<Eigen::Index>(likelihood.data().depths.size());
+  const ScalePlaces places(likelihood.data());
   SurfaceScales scales;
-  scales.log_noise = packed[0];
-  scales.log_depths = packed.segment(1, depths);
-  scales.log_shape = packed[depths + 1];
-  scales.log_bend = packed[depths + 2];
+  scales.log_noise = packed[places.noise];
+  scales.log_depths = packed.segment(places.depths, places.shape - places.depths);
+  scales.log_shape = packed[places.shape];
+  scales.log_bend = packed[places.bend];
+  scales.noise_by_size = packed[places.by_size];
   scales.log_misfit = log_misfit;
-  if (likelihood.data().length_rule.differs) scales.length_logit = packed[depths + 3];
+  if (!likelihood.data().length_rule.differs) return scales;
+  scales.noise_by_length = packed[places.by_length];
+  scales.length_logit = packed[places.logit];
   return scales;
 }
 
@@ -56,87 +80,71 @@ void add_normal(double value, double mean, double width, double& objective, doub
 
 void add_priors(const SurfaceLikelihood& likelihood, const SurfaceScales& scales, double& objective,
                 Eigen::VectorXd& gradient) {
-  const Eigen::Index depths = scales.log_depths.size();
-  add_normal(scales.log_noise, kLogNoise, kLogNoiseWidth, objective, gradient[0]);
-  for (Eigen::Index k = 0; k < depths; ++k) {
+  const ScalePlaces places(likelihood.data());
+  add_normal(scales.log_noise, kLogNoise, kLogNoiseWidth, objective, gradient[places.noise]);
+  for (Eigen::Index k = 0; k < scales.log_depths.size(); ++k) {
     const double t = scales.log_depths[k] / kDepthWidth;
     const double bulk = 1 + t * t / kDepthDegrees;
     objective -= (kDepthDegrees + 1) / 2 * std::log(bulk);
-    gradient[1 + k] -= (kDepthDegrees + 1) / kDepthDegrees * t / kDepthWidth / bulk;
+    gradient[places.depths + k] -= (kDepthDegrees + 1) / kDepthDegrees * t / kDepthWidth / bulk;
   }
-  add_normal(scales.log_shape, kLogShape, kLogShapeWidth, objective, gradient[depths + 1]);
-  add_normal(scales.log_bend, kLogBend, kLogBendWidth, objective, gradient[depths + 2]);
-  if (likelihood.data().length_rule.differs) {
-    add_normal(scales.length_logit, 0, kLengthLogitWidth, objective, gradient[depths + 3]);
-  }
+  add_normal(scales.log_shape, kLogShape, kLogShapeWidth, objective, gradient[places.shape]);
+  add_normal(scales.log_bend, kLogBend, kLogBendWidth, objective, gradient[places.bend]);
+  add_normal(scales.noise_by_size, 0, kBySizeWidth, objective, gradient[places.by_size]);
+  if (!likelihood.data().length_rule.differs) return;
+  add_normal(scales.noise_by_length, 0, kByLengthWidth, objective, gradient[places.by_length]);
+  add_normal(scales.length_logit, 0, kLengthLogitWidth, objective, gradient[places.logit]);
 }
 
-/// Adds the slope of the repeats' likelihood by ln sigma, ln sigma_L and the length logit.
-void add_repeat_slopes(const SurfaceLikelihood& likelihood, const SurfaceScales& scales,
-                       Eigen::VectorXd& gradient) {
-  const bool lengths_differ = likelihood.data().length_rule.differs;
-  const double shared = lengths_differ ? scales.length_correlation() : 0;
-  for (const ShapeBlock& block : likelihood.data().shapes) {
-    const double noise = std::pow(scales.noise(block.depth), 2);
-    for (const RepeatUnit& unit : block.units) {
-      if (unit.repeats < 2) continue;
-      const auto lengths = static_cast<double>(unit.lengths);
-      const double average = 1 + (lengths - 1) * shared;
-      const double rest = 1 - shared;
-      const double of_average = unit.scatter_of_averages / (noise * average);
-      const double of_rest = unit.scatter_of_rest / (noise * rest);
-      const double by_noise = of_average + of_rest - (unit.repeats - 1) * lengths;
-      gradient[0] += by_noise;
-      gradient[1 + static_cast<Eigen::Index>(block.depth)] += by_noise;
-      if (!lengths_differ) continue;
-      const double by_shared = ((lengths - 1) / average * (of_average - (unit.repeats - 1)) -
-                                (of_rest - (unit.repeats - 1) * (lengths - 1)) / rest) /
-                               2;
-      gradient[gradient.size() - 1] += by_shared * shared * (1 - shared);
-    }
+/// Adds the slopes by everything that one trajectory's noise covariance S depends on;
+/// `pull` is minus twice the derivative of the objective by S.
+void add_noise_slopes(const SurfaceData& data, const ShapeBlock& block, const RepeatUnit& unit,
+                      const SurfaceScales& scales, const Eigen::MatrixXd& covariance,
+                      const Eigen::MatrixXd& pull, Eigen::VectorXd& gradient) {
+  const ScalePlaces places(data);
+  const Eigen::MatrixXd each = pull.cwiseProduct(covariance);
+  gradient[places.noise] -= each.sum();
+  gradient[places.depths + static_cast<Eigen::Index>(block.depth)] -= each.sum();
+  for (Eigen::Index i = 0; i < unit.lengths; ++i) {
+    const SurfacePlace& place = data.rows[static_cast<std::size_t>(unit.first + i)].place;
+    gradient[places.by_size] -= each.row(i).sum() * (place.x - data.centre());
+    if (data.length_rule.differs) gradient[places.by_length] -= each.row(i).sum() * place.z;
   }
+  if (!data.length_rule.differs) return;
+  // Off the diagonal S is rho times the deviations, and d rho / d logit = rho (1 - rho).
+  gradient[places.logit] -= (each.sum() - each.trace()) * (1 - scales.length_correlation()) / 2;
 }
 
-/// Adds the slopes by the parameters of R. `gap` = I - E of the rows.
+/// Adds the slopes by the parameters of R, the covariance of the row means, and of the repeats'
+/// scatter.
 void add_block_slopes(const SurfaceLikelihood& likelihood, const SurfaceLikelihood::Prepared& at,
                       const Eigen::MatrixXd& projection, const Eigen::VectorXd& residual,
                       Eigen::VectorXd& gradient) {
   const SurfaceData& data = likelihood.data();
-  const Eigen::Index depths = at.scales.log_depths.size();
+  const ScalePlaces places(data);
   const double shape = std::pow(at.scales.shape_deviation(), 2);
-  const double shared = data.length_rule.differs ? at.scales.length_correlation() : 0;
   for (std::size_t s = 0; s < data.shapes.size(); ++s) {
     const ShapeBlock& block = data.shapes[s];
     const auto part = projection.middleCols(block.first, block.rows);
     const Eigen::VectorXd off = residual.segment(block.first, block.rows);
-    Eigen::MatrixXd gap = Eigen::MatrixXd::Identity(block.rows, block.rows);
-    gap -= off * off.transpose() + part.transpose() * part;
-    gradient[0] -= gap.trace();
-    // R by ln(sigma_L) is twice its noise part, by ln(shape) twice the shape part.
-    Eigen::MatrixXd by_shape = Eigen::MatrixXd::Constant(block.rows, block.rows, shape);
-    Eigen::MatrixXd by_length = Eigen::MatrixXd::Zero(block.rows, block.rows);
-    if (data.length_rule.differs) {
-      const double noise = std::pow(at.scales.noise(block.depth), 2);
-      for (const RepeatUnit& unit : block.units) {
-        const Eigen::Index start = unit.first - block.first;
-        auto piece = by_length.block(start, start, unit.lengths, unit.lengths);
-        piece.setConstant(noise / unit.repeats);
-        piece.diagonal().setZero();
+    // C^-T (I - E) C^-1
+    Eigen::MatrixXd pull = Eigen::MatrixXd::Identity(block.rows, block.rows);
+    pull -= off * off.transpose() + part.transpose() * part;
+    const auto factor = at.factors[s].triangularView<Eigen::Lower>();
+    factor.transpose().solveInPlace(pull);
+    pull.transposeInPlace();
+    factor.transpose().solveInPlace(pull);
+    gradient[places.noise] -= shape * pull.sum();
+    gradient[places.shape] -= shape * pull.sum();
+    for (const RepeatUnit& unit : block.units) {
+      const Eigen::Index start = unit.first - block.first;
+      const Eigen::MatrixXd noise = likelihood.noise_covariance(block, unit, at.scales);
+      Eigen::MatrixXd own = pull.block(start, start, unit.lengths, unit.lengths) / unit.repeats;
+      if (unit.repeats > 1) {
+        const Eigen::MatrixXd inverse = noise.inverse();
+        own += (unit.repeats - 1) * inverse - inverse * unit.scatter * inverse;
       }
-    }
-    const auto whitened = [&](Eigen::MatrixXd m) {
-      const auto factor = at.factors[s].triangularView<Eigen::Lower>();
-      factor.solveInPlace(m);
-      m.transposeInPlace();
-      factor.solveInPlace(m);
-      return m;
-    };
-    const double shape_part = whitened(by_shape).cwiseProduct(gap).sum();
-    gradient[1 + static_cast<Eigen::Index>(block.depth)] -= gap.trace() - shape_part;
-    gradient[depths + 1] -= shape_part;
-    if (data.length_rule.differs) {
-      gradient[depths + 3] -=
-          whitened(by_length).cwiseProduct(gap).sum() * shared * (1 - shared) / 2;
+      add_noise_slopes(data, block, unit, at.scales, noise, own, gradient);
     }
   }
 }
@@ -192,15 +200,15 @@ double scales_objective(const SurfaceLikelihood& likelihood, const LinearSurface
   double objective =
       at.repeats - (log_determinants + response.squaredNorm() - projected.squaredNorm()) / 2;
 
-  gradient.setZero(packed_size(likelihood));
+  const ScalePlaces places(likelihood.data());
+  gradient.setZero(places.count);
   add_block_slopes(likelihood, at, projection, residual, gradient);
-  add_repeat_slopes(likelihood, scales, gradient);
   const SurfaceColumns& columns = likelihood.columns();
   // A group of standard normal coefficients scaled by t: d ln p / d ln t = sum (E c^2 - 1).
   const Eigen::MatrixXd inverse = factor.solve(Eigen::MatrixXd::Identity(all, all));
   const Eigen::VectorXd excess = solution.array().square() + inverse.diagonal().array() - 1;
-  gradient[scales.log_depths.size() + 2] += excess.segment(columns.fixed(), columns.bends()).sum();
-  gradient[0] += excess.segment(count - columns.misfits(), columns.misfits()).sum();
+  gradient[places.bend] += excess.segment(columns.fixed(), columns.bends()).sum();
+  gradient[places.noise] += excess.segment(count - columns.misfits(), columns.misfits()).sum();
   add_priors(likelihood, scales, objective, gradient);
   return objective;
 }
@@ -219,7 +227,7 @@ SurfaceScales fit_scales(const SurfaceLikelihood& likelihood, const LinearSurfac
 
 double log_scales_prior(const SurfaceLikelihood& likelihood, const SurfaceScales& scales) {
   double value = 0;
-  Eigen::VectorXd unused = Eigen::VectorXd::Zero(packed_size(likelihood));
+  Eigen::VectorXd unused = Eigen::VectorXd::Zero(ScalePlaces(likelihood.data()).count);
   add_priors(likelihood, scales, value, unused);
   return value;
 }

@@ -24,7 +24,7 @@ LinearSurface linearise(const SurfaceLikelihood& likelihood, const DepthSurface&
 SurfaceScales first_scales(const SurfaceLikelihood& likelihood, double log_misfit);
 
 /// ln of the marginal likelihood times the scales' prior; the gradient by log_noise, log_depths,
-/// log_shape, log_bend and, where lengths differ, length_logit.
+/// log_shape, log_bend, noise_by_size and, where lengths differ, noise_by_length, length_logit.
 double scales_objective(const SurfaceLikelihood& likelihood, const LinearSurface& surface,
                         const SurfaceScales& scales, Eigen::VectorXd& gradient);
 

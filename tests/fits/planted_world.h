@@ -53,6 +53,7 @@ struct PlantedWorld {
 
   double noise = 0.002;
   double noise_size_slope = 0;                 // ln noise falls by this for e times the size
+  double noise_length_slope = 0;               // and by this for e times the tokens
   std::map<std::int64_t, double> noise_times;  // by depth
   double shape_noise = 0;                      // common to the seeds of a shape
   double bend = 0;                             // rms of the unknown part
@@ -121,7 +122,7 @@ struct PlantedWorld {
     const double z = std::log(length / longest());
     const auto times = noise_times.find(layers);
     const double own = noise * (times == noise_times.end() ? 1 : times->second) *
-                       std::exp(-noise_size_slope * (x - std::log(3e6)));
+                       std::exp(-noise_size_slope * (x - std::log(3e6)) - noise_length_slope * z);
     const auto shape = static_cast<std::uint64_t>(layers * 100000 + width);
     const double of_shape = RandomStream(draw, shape).normal(0);
     const RandomStream trajectory(draw, (seed + 1) * 1000000007ull + shape);
@@ -211,6 +212,7 @@ struct PlantedFamily {
   double bend_most = 0;
   bool strange_bowl = false;  // quartic
   double noise_size_slope = 0;
+  bool lengths = false;  // two, 100 M and 200 M; the law moves and the noise falls with length
   std::vector<PlannedShape> shapes = gpu_study();
 };
 
@@ -246,6 +248,13 @@ inline PlantedWorld draw_world(const PlantedFamily& family, std::uint64_t draw) 
   if (family.wild) {
     const std::int64_t depths[]{2, 3, 4, 6, 8, 12, 16, 24};
     world.noise_times[depths[random.below(next++, 8)]] = 5;
+  }
+  if (family.lengths) {
+    world.tokens = {1e8, 2e8};
+    world.move = between(-0.6, 0.6);
+    world.trajectory_share = between(0.3, 0.8);
+    world.noise_length_slope = between(0, 1);
+    world.noise_size_slope = between(0, 0.3);
   }
   return world;
 }
