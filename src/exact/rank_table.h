@@ -1,40 +1,15 @@
-// Many separation ranks at once, and a record file that makes the work resumable.
+// Many separation ranks at once.
 //
 // Settings run side by side, each on one core (independent eliminations on separate cores are
-// faster than threads within one), the largest first, as many as memory allows. Each finished
-// setting is one JSON line, synced to disk before the next begins.
+// faster than threads within one), the largest first, as many as memory allows.
 #pragma once
 
-#include <filesystem>
 #include <functional>
-#include <map>
-#include <memory>
-#include <string>
 #include <vector>
 
-#include "exact/separation_rank.h"
-
-namespace fathom {
-class AppendFile;
-}
+#include "exact/rank_records.h"
 
 namespace fathom::exact {
-
-class RankRecords {
- public:
-  /// DataError for a file that holds anything else.
-  explicit RankRecords(const std::filesystem::path& path);
-  ~RankRecords();
-
-  /// The result computed earlier for the same setting, options and method version, or null.
-  const RankResult* find(const RankSetting& setting, const RankOptions& options) const;
-  void add(const RankSetting& setting, const RankOptions& options, const RankResult& result);
-  std::size_t size() const { return results_.size(); }
-
- private:
-  std::unique_ptr<AppendFile> file_;
-  std::map<std::string, RankResult> results_;
-};
 
 struct TableProgress {
   /// A setting is finished; `done` of `total`.

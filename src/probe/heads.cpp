@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -36,13 +37,11 @@ struct LayerHeads {
   std::vector<double> contribution;
 };
 
-void add(HeadScores& to, const HeadScores& from) {
-  to.previous += from.previous;
-  to.induction += from.induction;
-  to.duplicate += from.duplicate;
-  to.sink += from.sink;
-  to.local += from.local;
-  to.broad += from.broad;
+void add(HeadScores& to, const HeadScores& from, double share) {
+  std::vector<double> values;
+  HeadScores::visit(from, [&](const char*, double value) { values.push_back(value * share); });
+  auto next = values.begin();
+  HeadScores::visit(to, [&](const char*, double& sum) { sum += *next++; });
 }
 
 /// Means over places of |W_O^h z^h| / |h| for every head of one layer.
@@ -73,9 +72,14 @@ std::vector<double> contributions(const pretrained::LayerWeights& layer,
 std::vector<LayerHeads> watch_window(
     Sweep& sweep, const pretrained::Forward& forward,
     const std::vector<std::shared_ptr<const pretrained::LayerWeights>>& layers,
-    const Window& window, std::int64_t front, std::int64_t repeat) {
+    const Window& window, std::int64_t front, std::int64_t repeat,
+    const std::vector<char>& delimiters) {
   const pretrained::Layout& layout = sweep.weights().layout();
   const std::int64_t T = std::ssize(window.inputs);
+  std::vector<char> marks;
+  for (const TokenId id : window.inputs) {
+    if (!delimiters.empty()) marks.push_back(delimiters.at(as_size(id)));
+  }
   pretrained::Scratch scratch;
   std::vector<float> h(as_size(T * layout.width));
   forward.embed(window.inputs, h.data());
@@ -86,7 +90,7 @@ std::vector<LayerHeads> watch_window(
     pretrained::LayerWatch watch;
     watch.head_outputs = outputs.data();
     watch.heads = [&](std::int64_t, const float* weights) {
-      own.scores.push_back(score_head(weights, T, front, repeat));
+      own.scores.push_back(score_head(weights, T, front, repeat, marks));
     };
     forward.run_layer(*layers[as_size(l)], l, h.data(), scratch, {}, watch);
     if (repeat == 0) own.contribution = contributions(*layers[as_size(l)], layout, before, outputs);
@@ -95,10 +99,52 @@ std::vector<LayerHeads> watch_window(
   return result;
 }
 
+/// The paired cost of removing each group of heads.
+std::vector<Cost> removal_costs(Sweep& sweep, std::span<const Window> windows,
+                                const std::vector<std::vector<const HeadResult*>>& groups) {
+  const std::int64_t depth = sweep.weights().layout().depth();
+  std::vector<Variant> variants;
+  for (const auto& group : groups) {
+    std::int64_t first = depth;
+    for (const HeadResult* head : group) first = std::min(first, head->layer);
+    Variant variant{as_size(first), {}};
+    for (std::int64_t l = first; l < depth; ++l) variant.steps.push_back({l, {}, {}});
+    for (const HeadResult* head : group) {
+      variant.steps[as_size(head->layer - first)].edit.silent.push_back({head->head});
+    }
+    variants.push_back(std::move(variant));
+  }
+  std::vector<WindowSums> sums(groups.size());
+  sweep.run(windows, whole_path(depth), variants,
+            [&](std::size_t w, const WindowStreams&, const WindowLosses& losses) {
+              for (std::size_t v = 0; v < sums.size(); ++v) {
+                double difference = 0;
+                for (std::size_t i = 0; i < losses.base.size(); ++i) {
+                  difference += static_cast<double>(losses.variants[v][i]) - losses.base[i];
+                }
+                sums[v].add(difference, as_double(windows[w].target_count()));
+              }
+            });
+  std::vector<Cost> costs;
+  costs.reserve(sums.size());
+  for (const WindowSums& each : sums) costs.push_back(estimate(each));
+  return costs;
+}
+
 }  // namespace
 
+std::vector<char> delimiter_ids(const data::Tokenizer& tokenizer) {
+  std::vector<char> ids(tokenizer.vocabulary());
+  for (std::size_t id = 0; id < ids.size(); ++id) {
+    std::string text(tokenizer.bytes_of(static_cast<TokenId>(id)));
+    std::erase(text, ' ');
+    ids[id] = !text.empty() && text.find_first_not_of(".,;:!?()\"'\n\r") == std::string::npos;
+  }
+  return ids;
+}
+
 HeadScores score_head(const float* weights, std::int64_t tokens, std::int64_t front,
-                      std::int64_t repeat) {
+                      std::int64_t repeat, std::span<const char> delimiters) {
   const auto at = [&](std::int64_t i, std::int64_t j) {
     return static_cast<double>(weights[i * tokens + j]);
   };
@@ -110,10 +156,17 @@ HeadScores score_head(const float* weights, std::int64_t tokens, std::int64_t fr
     }
     return s;
   }
+  s.self = at(0, 0) / as_double(tokens);
   for (std::int64_t i = 1; i < tokens; ++i) {
+    s.self += at(i, i) / as_double(tokens);
     s.previous += at(i, i - 1) / as_double(tokens - 1);
     s.sink += at(i, 0) / as_double(tokens - 1);
+    if (i > 1) s.second += at(i, i - 2) / as_double(tokens - 2);
+    for (std::size_t j = 0; j < delimiters.size(); ++j) {
+      if (delimiters[j] != 0) s.delimiter += at(i, as_signed(j)) / as_double(tokens - 1);
+    }
   }
+  if (delimiters.empty()) s.delimiter = NAN;
   const std::int64_t begin = first_settled(tokens);
   for (std::int64_t i = begin; i < tokens; ++i) {
     const double share = 1 / as_double(tokens - begin);
@@ -121,6 +174,9 @@ HeadScores score_head(const float* weights, std::int64_t tokens, std::int64_t fr
       s.local += at(i, j) * share;
     }
     s.broad += row_entropy(weights + i * tokens, tokens) * share;
+    for (std::int64_t j = 0; j < tokens; ++j) {
+      s.span += at(i, j) * std::abs(as_double(i - j)) * share;
+    }
   }
   return s;
 }
@@ -173,7 +229,7 @@ std::vector<Window> repeated_windows(std::span<const Window> text, std::int64_t 
 
 std::vector<HeadResult> measure_heads(Sweep& sweep, std::span<const Window> windows,
                                       std::span<const Window> repeated, std::int64_t front,
-                                      std::int64_t repeat) {
+                                      std::int64_t repeat, const std::vector<char>& delimiters) {
   const pretrained::Layout& layout = sweep.weights().layout();
   std::vector<std::shared_ptr<const pretrained::LayerWeights>> layers;
   for (std::int64_t l = 0; l < layout.depth(); ++l) layers.push_back(sweep.weights().layer(l));
@@ -192,18 +248,14 @@ std::vector<HeadResult> measure_heads(Sweep& sweep, std::span<const Window> wind
   }
   run_tasks(sweep.control().threads, total, [&](std::size_t n, std::size_t) {
     watched[n] = watch_window(sweep, *forwards[n], layers, window_at(n), front,
-                              n < windows.size() ? 0 : repeat);
+                              n < windows.size() ? 0 : repeat,
+                              n < windows.size() ? delimiters : std::vector<char>{});
   });
   for (std::size_t n = 0; n < total; ++n) {
     const double share = 1 / as_double(n < windows.size() ? windows.size() : repeated.size());
     for (HeadResult& head : heads) {
       const LayerHeads& layer = watched[n][as_size(head.layer)];
-      HeadScores scores = layer.scores[as_size(head.head)];
-      for (double* value : {&scores.previous, &scores.induction, &scores.duplicate, &scores.sink,
-                            &scores.local, &scores.broad}) {
-        *value *= share;
-      }
-      add(head.scores, scores);
+      add(head.scores, layer.scores[as_size(head.head)], share);
       if (!layer.contribution.empty()) {
         head.contribution += layer.contribution[as_size(head.head)] * share;
       }
@@ -211,6 +263,8 @@ std::vector<HeadResult> measure_heads(Sweep& sweep, std::span<const Window> wind
   }
   for (HeadResult& head : heads) {
     if (repeated.empty()) head.scores.induction = head.scores.duplicate = NAN;
+    if (delimiters.empty()) head.scores.delimiter = NAN;
+    head.scores.copying = head.scores.copying_positive = NAN;  // measure_head_copying
     head.role = role_of(head.scores);
   }
   return heads;
@@ -227,27 +281,26 @@ void measure_head_removals(Sweep& sweep, std::span<const Window> windows, std::s
     const auto half = static_cast<std::ptrdiff_t>(most / 2);
     order.erase(order.begin() + half, order.end() - half);
   }
-  const std::int64_t depth = sweep.weights().layout().depth();
-  const Path base = whole_path(depth);
-  std::vector<Variant> variants;
-  for (const std::size_t index : order) {
-    Variant variant{as_size(heads[index].layer), {}};
-    for (std::int64_t l = heads[index].layer; l < depth; ++l) variant.steps.push_back({l, {}, {}});
-    variant.steps.front().edit.silent_head = heads[index].head;
-    variants.push_back(std::move(variant));
+  std::vector<std::vector<const HeadResult*>> groups;
+  for (const std::size_t index : order) groups.push_back({&heads[index]});
+  const std::vector<Cost> costs = removal_costs(sweep, windows, groups);
+  for (std::size_t v = 0; v < order.size(); ++v) heads[order[v]].removal = costs[v];
+}
+
+std::vector<RoleRemoval> measure_role_removals(Sweep& sweep, std::span<const Window> windows,
+                                               const std::vector<HeadResult>& heads) {
+  std::map<HeadRole, std::vector<const HeadResult*>> by_role;
+  for (const HeadResult& head : heads) by_role[head.role].push_back(&head);
+  std::vector<RoleRemoval> removals;
+  std::vector<std::vector<const HeadResult*>> groups;
+  for (const auto& [role, members] : by_role) {
+    if (members.size() < 2) continue;
+    removals.push_back({role, std::ssize(members), {}});
+    groups.push_back(members);
   }
-  std::vector<WindowSums> sums(order.size());
-  sweep.run(windows, base, variants,
-            [&](std::size_t w, const WindowStreams&, const WindowLosses& losses) {
-              for (std::size_t v = 0; v < order.size(); ++v) {
-                double difference = 0;
-                for (std::size_t i = 0; i < losses.base.size(); ++i) {
-                  difference += static_cast<double>(losses.variants[v][i]) - losses.base[i];
-                }
-                sums[v].add(difference, as_double(windows[w].target_count()));
-              }
-            });
-  for (std::size_t v = 0; v < order.size(); ++v) heads[order[v]].removal = estimate(sums[v]);
+  const std::vector<Cost> costs = removal_costs(sweep, windows, groups);
+  for (std::size_t i = 0; i < removals.size(); ++i) removals[i].removal = costs[i];
+  return removals;
 }
 
 }  // namespace fathom::probe

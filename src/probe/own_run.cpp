@@ -27,6 +27,7 @@ void refuse_unlike(const ModelSpec& spec, const std::string& origin) {
   if (spec.keys != model::KeySource::tokens) refuse("keys that are not those of its tokens");
   if (spec.slice != 0) refuse("layers that have a slice of the stream");
   if (spec.attention_norm) refuse("a norm of what the heads give");
+  if (spec.has_uneven_layers()) refuse("layers of different heads or feed-forwards");
   if (!spec.residual) refuse("no residual stream");
   if (!spec.feed_forward) refuse("no feed-forward");
   if (spec.norm == model::NormPlace::none) refuse("no norms");

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "probe/curves.h"
+#include "probe/head_copying.h"
 #include "probe/head_importance.h"
 #include "probe/heads.h"
 #include "probe/lens.h"
@@ -303,7 +304,13 @@ class Probing {
                                   layout_.context, kRepeatedWindows, repeat);
     }
     begin_part("heads", 0);
-    result_.heads = measure_heads(plain_, windows, repeated, front, repeat);
+    std::vector<char> delimiters;
+    if (weights_.tokenizer() != nullptr && text_.measures_bytes) {
+      delimiters = delimiter_ids(*weights_.tokenizer());
+      delimiters.resize(std::max(delimiters.size(), as_size(layout_.vocab)));
+    }
+    result_.heads = measure_heads(plain_, windows, repeated, front, repeat, delimiters);
+    if (!repeated.empty()) measure_head_copying(plain_, repeated.front(), front, result_.heads);
     for (const Window& window : windows) result_.head_tokens += std::ssize(window.inputs);
     if (!result_.has_loss) return;
     measure_importance();
@@ -316,6 +323,9 @@ class Probing {
     begin_part("removing heads", cost * as_double(count));
     measure_head_removals(plain_, std::span(text_.windows).subspan(0, count), most, result_.heads);
     result_.importance_agreement = importance_agreement(result_.heads);
+    begin_part("removing heads of a role", as_double(layout_.depth()) * as_double(count));
+    result_.role_removals =
+        measure_role_removals(plain_, std::span(text_.windows).subspan(0, count), result_.heads);
   }
 
   /// The backward pass keeps one thread busy per window, so it takes many short ones.

@@ -58,9 +58,27 @@ constexpr auto enum_names(HeadRole) {
   return std::array{"previous", "induction", "duplicate", "sink", "local", "broad", "mixed"};
 }
 
-/// NaN: not measured.
+/// Definitions: heads.h, head_copying.h. NaN: not measured.
 struct HeadScores {
   double previous = 0, induction = 0, duplicate = 0, sink = 0, local = 0, broad = 0;
+  double self = 0, second = 0, delimiter = 0, span = 0;
+  double copying = 0, copying_positive = 0;
+
+  template <class Self, class Visitor>
+  static void visit(Self& scores, Visitor&& score) {
+    score("previous", scores.previous);
+    score("induction", scores.induction);
+    score("duplicate", scores.duplicate);
+    score("sink", scores.sink);
+    score("local", scores.local);
+    score("broad", scores.broad);
+    score("self", scores.self);
+    score("second", scores.second);
+    score("delimiter", scores.delimiter);
+    score("span", scores.span);
+    score("copying", scores.copying);
+    score("copying_positive", scores.copying_positive);
+  }
 };
 
 struct HeadResult {
@@ -70,6 +88,14 @@ struct HeadResult {
   double contribution = 0;           // |what it writes| / |stream|
   std::optional<double> importance;  // mean |dL/d gate|, nats per token (head_importance.h)
   std::optional<Cost> removal;       // its output set to zero
+};
+
+/// All heads of a role removed at once: heads that do the same stand in for each other, so single
+/// removals may cost nothing where this does.
+struct RoleRemoval {
+  HeadRole role = HeadRole::mixed;
+  std::int64_t heads = 0;
+  Cost removal;
 };
 
 /// Loss against layers kept; the first point is the whole model.
@@ -125,6 +151,7 @@ struct ProbeResult {
   std::int64_t lens_tokens = 0;
   std::vector<std::vector<double>> distance;  // [l][n - 1]
   std::vector<HeadResult> heads;
+  std::vector<RoleRemoval> role_removals;
   std::int64_t head_tokens = 0, importance_tokens = 0;
   Curves curves;
   double influence_agreement = 0;  // rank correlation of influence and removal cost

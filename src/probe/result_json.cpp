@@ -68,16 +68,13 @@ Json curve_json(const std::vector<CurvePoint>& curve) {
 }
 
 Json head_json(const HeadResult& h) {
+  Json scores = Json::object();
+  HeadScores::visit(h.scores,
+                    [&](const char* name, double score) { scores[name] = number(score); });
   return {{"layer", h.layer},
           {"head", h.head},
           {"role", name_of(h.role)},
-          {"scores",
-           {{"previous", number(h.scores.previous)},
-            {"induction", number(h.scores.induction)},
-            {"duplicate", number(h.scores.duplicate)},
-            {"sink", number(h.scores.sink)},
-            {"local", number(h.scores.local)},
-            {"broad", number(h.scores.broad)}}},
+          {"scores", scores},
           {"contribution", number(h.contribution)},
           {"importance", number_or_null(h.importance)},
           {"removal", optional_cost(h.removal)}};
@@ -156,6 +153,12 @@ void write_result(const ProbeResult& r, Json& document) {
   document["curve_tokens"] = r.curves.tokens;
   document["heads"] = Json::array();
   for (const HeadResult& head : r.heads) document["heads"].push_back(head_json(head));
+  document["role_removals"] = Json::array();
+  for (const RoleRemoval& each : r.role_removals) {
+    document["role_removals"].push_back({{"role", name_of(each.role)},
+                                         {"heads", each.heads},
+                                         {"removal", optional_cost(each.removal)}});
+  }
   document["head_tokens"] = r.head_tokens;
   document["importance_tokens"] = r.importance_tokens;
   document["agreement"] = {{"influence_and_removal", number(r.influence_agreement)},

@@ -81,6 +81,20 @@ TEST_F(RankTable, RefusesForeignFilesAndLeavesThemAlone) {
   EXPECT_THROW(RankRecords{path_}, DataError);
 }
 
+TEST_F(RankTable, AChangedDigitIsNamedWithItsLine) {
+  run();
+  std::string text = read_text_file(path_);
+  const std::size_t at = text.find("\"rank\":49");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 9, "\"rank\":48");
+  std::ofstream(path_) << text;
+  const std::string message = error_of<DataError>([&] { RankRecords records(path_); });
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(at), '\n');
+  EXPECT_NE(message.find(path_.string() + ":" + std::to_string(line) + ": damaged"),
+            std::string::npos)
+      << message;
+}
+
 TEST_F(RankTable, OneProcessAtATime) {
   const RankRecords first(path_);
   EXPECT_THROW(RankRecords{path_}, ConfigError);

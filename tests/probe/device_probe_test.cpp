@@ -1,6 +1,7 @@
 // A whole probe on a device against the same on the CPU.
 #include <gtest/gtest.h>
 
+#include "engine/cuda/module.h"
 #include "pretrained/planted_family.h"
 #include "pretrained/test_device.h"
 #include "probe/device_sweep.h"

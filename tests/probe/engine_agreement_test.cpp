@@ -1,11 +1,13 @@
 // The forward pass of this room and the training engine, two programs for one function.
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "engine/cpu/cpu_executor.h"
 #include "model/transformer.h"
 #include "pretrained/forward.h"
 #include "probe/own_run.h"
 #include "scratch_folder.h"
+#include "train/attention_maps.h"
 #include "train/weights.h"
 
 namespace fathom::probe {
@@ -124,6 +126,64 @@ TEST(EngineAgreement, ExportedFoldersHaveTheEnginesLogits) {
     train::export_weights(weights, format, folder / "hf");
     expect_equal(engine_logits(weights), own_logits(folder / "hf", spec));
   }
+}
+
+/// The weights of every head, from the training engine's queries and keys and from the probe's own
+/// forward pass.
+TEST(EngineAgreement, AttentionMapsAreTheSame) {
+  const ScratchFolder folder;
+  const ModelSpec spec = gpt2_spec();
+  train::Weights own = random_weights(spec);
+  const std::vector<std::int32_t> ids = some_tokens(spec);
+  std::vector<std::vector<float>> maps;
+  train::watch_attention(own, ids, 1,
+                         [&](std::size_t, std::int64_t, std::int64_t, std::span<const float> map) {
+                           maps.emplace_back(map.begin(), map.end());
+                         });
+  ASSERT_EQ(maps.size(), 9u);  // 3 layers of 3 heads
+  save_weights(own, folder / "model");
+  pretrained::Weights weights(open_model(folder / "model"), 1u << 30);
+  const pretrained::Forward forward(weights, spec.context);
+  pretrained::Scratch scratch;
+  std::vector<float> h(static_cast<std::size_t>(spec.context * spec.width));
+  forward.embed(ids, h.data());
+  std::size_t next = 0;
+  for (std::int64_t l = 0; l < spec.layers; ++l) {
+    pretrained::LayerWatch watch;
+    watch.heads = [&](std::int64_t, const float* map) {
+      for (std::size_t i = 0; i < maps[next].size(); ++i) EXPECT_NEAR(maps[next][i], map[i], 1e-4);
+      ++next;
+    };
+    forward.run_layer(*weights.layer(l), l, h.data(), scratch, {}, watch);
+  }
+  EXPECT_EQ(next, maps.size());
+}
+
+TEST(EngineAgreement, AttentionMapsKeepToTheirPattern) {
+  ModelSpec spec = gpt2_spec();
+  spec.feed_forward = false;
+  spec.keys = model::KeySource::smeared;
+  spec.window = 3;
+  const train::Weights own = random_weights(spec);
+  const auto T = static_cast<std::size_t>(spec.context);
+  std::size_t watched = 0;
+  train::watch_attention(own, some_tokens(spec), 1,
+                         [&](std::size_t, std::int64_t, std::int64_t, std::span<const float> map) {
+                           for (std::size_t i = 0; i < T; ++i) {
+                             double sum = 0;
+                             for (std::size_t j = 0; j < T; ++j) {
+                               sum += map[i * T + j];
+                               if (j > i || j + 3 <= i) {
+                                 EXPECT_EQ(map[i * T + j], 0);
+                               }
+                             }
+                             EXPECT_NEAR(sum, 1, 1e-5);
+                           }
+                           ++watched;
+                         });
+  EXPECT_EQ(watched, 9u);
+  spec.positions = model::Positions::rotary;
+  EXPECT_THROW(train::watch_attention(random_weights(spec), some_tokens(spec), 1, {}), ConfigError);
 }
 
 }  // namespace

@@ -121,6 +121,34 @@ TEST(Heads, HandWrittenPatternsGetTheirRoles) {
   EXPECT_EQ(role_of(local), HeadRole::local);
 }
 
+TEST(Heads, OffsetsDelimitersAndSpanAreCountedByHand) {
+  // Row i: half on itself, a quarter two back, a quarter on the first token.
+  constexpr std::int64_t T = 4;
+  const Weights w{1,     0,     0,    0,  //
+                  0.25f, 0.5f,  0,    0,  // its two back lies before the text: 0.25 are missing
+                  0.5f,  0,     0.5f, 0,  //
+                  0.25f, 0.25f, 0,    0.5f};
+  const std::vector<char> marks{0, 1, 1, 0};
+  const HeadScores s = score_head(w.data(), T, 0, 0, marks);
+  EXPECT_DOUBLE_EQ(s.self, (1 + 0.5 + 0.5 + 0.5) / 4);
+  EXPECT_DOUBLE_EQ(s.second, (0.5 + 0.25) / 2);  // from the third token on
+  EXPECT_DOUBLE_EQ(s.previous, (0.25 + 0 + 0) / 3);
+  EXPECT_DOUBLE_EQ(s.sink, (0.25 + 0.5 + 0.25) / 3);
+  EXPECT_DOUBLE_EQ(s.delimiter, (0.5 + 0.5 + 0.25) / 3);
+  // Rows from the later half on: 2 back with 0.5; 3 back with 0.25 and 2 back with 0.25.
+  EXPECT_DOUBLE_EQ(s.span, (1 + 1.25) / 2);
+  EXPECT_TRUE(std::isnan(score_head(w.data(), T, 0, 0).delimiter));
+}
+
+TEST(Heads, DelimitersAreMarksAndLineEnds) {
+  const auto tokenizer = data::make_byte_tokenizer();
+  const std::vector<char> ids = delimiter_ids(*tokenizer);
+  for (const char mark : std::string(".,;:!?()\"'\n"))
+    EXPECT_EQ(ids[static_cast<unsigned char>(mark)], 1);
+  for (const char other : std::string("aZ0 -"))
+    EXPECT_EQ(ids[static_cast<unsigned char>(other)], 0);
+}
+
 TEST(Heads, TheRepeatedBlockHasDistinctTokensTwice) {
   Window window;
   for (TokenId id = 0; id < 30; ++id) window.inputs.push_back(id);

@@ -6,7 +6,11 @@
 // b for one key and 0 for the i others gives that key e^b / (e^b + i).
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "pretrained/planted_model.h"
+#include "probe/head_copying.h"
 #include "probe/head_importance.h"
 #include "probe/heads.h"
 
@@ -58,6 +62,14 @@ class WrittenModel {
   }
 
   pretrained::Weights weights() const { return model_.weights(); }
+
+  /// The head hands on the token it sees, to where the logits are read.
+  void copy(int layer, std::uint64_t head) {
+    for (std::uint64_t v = 0; v < kVocab; ++v) {
+      value(layer, head, kToken + v, v, 1 / scale(layer));
+      output(layer, head, v, kToken + v);
+    }
+  }
 
  private:
   static double scale(int layer) {
@@ -165,6 +177,56 @@ TEST(WrittenHeads, ScoresAreTheClosedFormsAndRolesFollow) {
   EXPECT_EQ(heads[4].role, HeadRole::induction);
   EXPECT_NEAR(heads[5].scores.previous, closed_form(kClear, 1, kLast), 1e-5);
   EXPECT_EQ(heads[5].role, HeadRole::previous);
+}
+
+/// Head 0 of layer 1 hands its token on where the logits are read: it copies. Its twin in layer 0
+/// writes to a place that no logit reads.
+TEST(WrittenHeads, AHeadThatCopiesIsFoundByItsWeights) {
+  WrittenModel model;
+  model.copy(1, 0);
+  pretrained::Weights weights = model.weights();
+  Sweep sweep(weights, {});
+  const std::vector<Window> text = written_text();
+  std::int64_t repeat = 0;
+  const auto repeated = repeated_windows(text, 1, weights.layout().context, 1, repeat);
+  auto heads = measure_heads(sweep, text, repeated, 1, repeat);
+  EXPECT_TRUE(std::isnan(heads[4].scores.copying));
+  measure_head_copying(sweep, repeated.front(), 1, heads);
+  EXPECT_NEAR(heads[4].scores.copying, 1, 1e-5);
+  EXPECT_NEAR(heads[4].scores.copying_positive, 1, 1e-5);
+  EXPECT_NEAR(heads[0].scores.copying, 0, 1e-5);
+}
+
+/// The heads that look at the token before, one in each layer, removed at once.
+TEST(WrittenHeads, HeadsOfARoleAreRemovedTogether) {
+  WrittenModel model;
+  model.copy(1, 1);
+  pretrained::Weights weights = model.weights();
+  Sweep sweep(weights, {});
+  const std::vector<Window> text = written_text();
+  auto heads = measure_heads(sweep, text, {}, 1, 0);
+  measure_head_importance(sweep, text, heads);
+  measure_head_removals(sweep, text, heads.size(), heads);
+  const std::vector<RoleRemoval> removals = measure_role_removals(sweep, text, heads);
+  const auto previous = std::find_if(removals.begin(), removals.end(), [](const RoleRemoval& each) {
+    return each.role == HeadRole::previous;
+  });
+  ASSERT_NE(previous, removals.end());
+  EXPECT_EQ(previous->heads, 2);  // of layer 0 and of layer 1
+  // The same by hand: both silent in one variant of the sweep.
+  Variant both{0, {{0, {}, {}}, {1, {}, {}}}};
+  both.steps[0].edit.silent = {{0}};
+  both.steps[1].edit.silent = {{1}};
+  double difference = 0, tokens = 0;
+  sweep.run(text, whole_path(2), {both},
+            [&](std::size_t w, const WindowStreams&, const WindowLosses& losses) {
+              for (std::size_t i = 0; i < losses.base.size(); ++i) {
+                difference += static_cast<double>(losses.variants[0][i]) - losses.base[i];
+              }
+              tokens += static_cast<double>(text[w].target_count());
+            });
+  EXPECT_NEAR(previous->removal.mean, difference / tokens, 1e-9);
+  EXPECT_GT(std::abs(previous->removal.mean), 1e-4);
 }
 
 TEST(WrittenHeads, OnlyTheHeadThatWritesMatters) {

@@ -55,6 +55,7 @@ class Labs {
     mkdirSync(join(folder, 'results'), { recursive: true });
     for (const name of readdirSync(join(from, 'results'))) {
       const result = JSON.parse(readFileSync(join(from, 'results', name), 'utf8'));
+      delete result.checksum;  // edited by hand
       result.boundary = '<img src=x onerror="window.hacked=1">';
       result.notes = ['</script><script>window.hacked=1</script>'];
       for (const table of result.tables) table.rows[0][0] = '<b>bold</b>'.repeat(20);
@@ -94,7 +95,12 @@ function reading_tests(test, { browser, labs }) {
       .result.criteria.find((criterion) => criterion.id === 'exponent');
     const shown = page.locator('#claim-rank-collapse [data-criterion="exponent"] .measured');
     assert.equal(Number(await shown.innerText()), Number(exponent.measured.toPrecision(5)));
-    assert.match(await page.locator('header .cautions').innerText(), /32 claims were not run here/);
+    const left = document.claims.filter((claim) => !claim.result).length;
+    assert.equal(left, document.claims.length - 2);  // the expression was a question of its own
+    assert.match(
+      await page.locator('header .cautions').innerText(),
+      new RegExp(`${left} claims were not run here`),
+    );
     assert.match(await page.locator('header .cautions').innerText(), /--quick/);
     assert.match(await page.locator('#claim-hard-attention').innerText(), /regex \(ab\)\*/);
     assert.match(await page.locator('#claim-admin').innerText(), /Not run here/);

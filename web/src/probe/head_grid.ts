@@ -27,7 +27,9 @@ export function head_grid(probe: ProbeDocument): HTMLElement {
   const present = kRoles.filter((role) => probe.heads.some((head) => head.role === role));
   const legend = present.map((role) => {
     const count = probe.heads.filter((head) => head.role === role).length;
-    return h('span', { class: `key role-${role}` }, h('i', {}), `${role} ${count}`);
+    const together = probe.role_removals.find((each) => each.role === role)?.removal;
+    const cost = together ? ` (all removed: ${fixed(together.mean, 3)} nats)` : '';
+    return h('span', { class: `key role-${role}` }, h('i', {}), `${role} ${count}${cost}`);
   });
   const rows = probe.layers.map((layer) =>
     h(
