@@ -13,7 +13,9 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "core/units.h"
+#include "engine/cuda/module.h"
 #include "engine/peak.h"
+#include "engine/plan/device_offers.h"
 #include "terminal/table.h"
 #include "train/step_benchmark.h"
 

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/units.h"
 #include "engine/cpu/cpu_features.h"
+#include "engine/cuda/module.h"
 #include "engine/peak.h"
 #include "terminal/table.h"
 

@@ -12,12 +12,15 @@
 
 #include "cli/json_output.h"
 #include "cli/lab_commands.h"
+#include "cli/slurm_options.h"
 #include "cli/stop_signals.h"
+#include "cli/study_progress.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "lab/frame/claim.h"
 #include "lab/frame/result_json.h"
+#include "lab/trained/slurm_training.h"
 #include "study/local_executor.h"
 #include "terminal/progress.h"
 
@@ -30,6 +33,7 @@ struct LabRunOptions {
   std::map<std::string, std::vector<std::string>> texts;  // empty: not given
   std::map<std::string, bool> flags;
   std::string seeds, device = "cpu", out;
+  ExecutorChoice choice;
   std::uint64_t threads = 0;
   double time_limit = 600;
   bool quick = false;
@@ -65,6 +69,7 @@ std::vector<lab::Setup> setups_of(const LabRunOptions& options,
     setup.threads =
         options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     setup.time_limit = options.time_limit;
+    setup.remote = options.choice.is_slurm();
     setups.push_back(std::move(setup));
   }
   return setups;
@@ -101,6 +106,17 @@ std::vector<std::string> claims_of(const LabRunOptions& options) {
   return ids;
 }
 
+/// Has Slurm train the runs of a claim; its parts then find their records.
+void train_elsewhere(Session& session, const std::string& id, const lab::Setup& setup,
+                     const lab::LabRecords& records, study::SlurmOptions slurm) {
+  StudyProgress progress(session);
+  study::ExecutorEvents events = progress.events();
+  events.stop = [] { return StopSignals::came(); };
+  slurm.program = study::own_program();
+  train_on_slurm(setup, lab::find_experiment(id).plan(setup), records, slurm, events);
+  progress.finish();
+}
+
 lab::LabResult run_one(const std::string& id, const lab::Setup& setup, lab::LabRecords* records,
                        ProgressLine& line, const std::string& place) {
   lab::RunEvents events;
@@ -127,6 +143,9 @@ void print_json_results(Session& session, const std::vector<lab::LabResult>& res
 
 void run_lab(Session& session, const LabRunOptions& options, bool all) {
   const std::vector<std::string> ids = claims_of(options);
+  if (options.choice.is_slurm() && options.out.empty()) {
+    throw ConfigError("--executor slurm needs --out DIR, a directory that the nodes reach too");
+  }
   std::vector<lab::Setup> setups = setups_of(options, ids);
   // Everything that can be refused is, before any work and before a directory is made.
   for (std::size_t i = 0; i < ids.size(); ++i) lab::find_experiment(ids[i]).plan(setups[i]);
@@ -142,6 +161,9 @@ void run_lab(Session& session, const LabRunOptions& options, bool all) {
   std::vector<lab::LabResult> results;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const std::string place = ids.size() == 1 ? "" : fmt::format("{} of {}  ", i + 1, ids.size());
+    if (options.choice.is_slurm()) {
+      train_elsewhere(session, ids[i], setups[i], *records, options.choice.slurm);
+    }
     results.push_back(run_one(ids[i], setups[i], records.get(), line, place));
     if (!options.json && ids.size() > 1) {
       line.note(fmt::format("{}: {}, {}", ids[i], to_string(results.back().judgement.verdict),
@@ -179,6 +201,7 @@ void add_common_options(CommandTree& tree, Command& command, LabRunOptions& opti
       .add_option("--out", options.out,
                   "Directory to keep records in; the same command goes on from them")
       ->type_name("DIR");
+  options.choice.add_options(tree, command);
   command.add_flag("--json", options.json, "Print JSON");
 }
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/lab_commands.h"
 #include "core/text.h"
 #include "core/units.h"
@@ -39,10 +41,20 @@ std::string criterion_text(const lab::JudgedCriterion& judged, const Terminal& t
   return text;
 }
 
+/// Words in some cell: flush left, as on the page.
+bool holds_words(const lab::ExhibitTable& exhibit, std::size_t column) {
+  return std::any_of(exhibit.rows.begin(), exhibit.rows.end(), [&](const auto& row) {
+    const std::string& cell = row[column];
+    const bool number = cell.find_first_not_of("0123456789,.+-eE %>") == std::string::npos;
+    return !number && cell != "-inf" && !cell.starts_with("at least ");
+  });
+}
+
 std::string exhibit_text(const lab::ExhibitTable& exhibit, const Terminal& terminal) {
   std::vector<Table::Column> columns;
   for (std::size_t c = 0; c < exhibit.columns.size(); ++c) {
-    columns.push_back({exhibit.columns[c], c == 0 ? Align::left : Align::right});
+    const bool left = c == 0 || holds_words(exhibit, c);
+    columns.push_back({exhibit.columns[c], left ? Align::left : Align::right});
   }
   Table table(columns);
   for (const auto& row : exhibit.rows) table.add_row(row);

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "core/threads.h"
 #include "core/units.h"
+#include "engine/cuda/module.h"
 #include "engine/device.h"
 #include "pretrained/device_model.h"
 #include "probe/comparison.h"

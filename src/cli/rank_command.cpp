@@ -200,6 +200,59 @@ void run_all_balanced(Session& session, const RankCommandOptions& options) {
                                      : "\n  The partition matters here.\n");
 }
 
+void add_network_options(CommandTree& tree, Command& command, RankCommandOptions& o) {
+  command.add_option("--layers", o.layers, "Depth L")->type_name("L")->positive();
+  command.add_option("--width", o.width, "Width d; for circuits the channels")
+      ->type_name("D")
+      ->positive();
+  command.add_option("--heads", o.heads, "Attention heads H (default 1)")
+      ->type_name("H")
+      ->positive();
+  command.add_option("--positions", o.positions, "Sequence length N (default 2 d; for circuits 8)")
+      ->type_name("N")
+      ->positive();
+  tree.restrict(
+      command.add_option("--mask", o.mask, "Which positions a position sees")->type_name("NAME"),
+      {"bidirectional", "causal"});
+  command.add_flag("--residual", o.residual, "With residual connections");
+  command
+      .add_option("--embedding-rank", o.embedding_rank,
+                  "Inputs of this rank r < d through a shared embedding")
+      ->type_name("R")
+      ->positive();
+  tree.restrict(
+      command
+          .add_option("--family", o.family, "Network; conv and recurrent are arithmetic circuits")
+          ->type_name("NAME"),
+      list_names<Family>());
+  command
+      .add_option("--input-dimension", o.inputs,
+                  "Circuits: dimension M of the inputs (default the channels)")
+      ->type_name("M")
+      ->positive();
+  tree.restrict(command.add_option("--pooling", o.pooling, "conv: which nodes are pooled first")
+                    ->type_name("NAME"),
+                list_names<Pooling>());
+}
+
+void add_partition_options(Command& command, RankCommandOptions& o) {
+  command
+      .add_option("--partition", o.partition,
+                  "left-right (default), interleaved, or N digits: 0 is side A, 1 side B")
+      ->type_name("P");
+  command.add_flag("--all-balanced", o.all_balanced,
+                   "Every balanced partition, evaluated from the definition");
+  command
+      .add_option(
+          "--output-position", o.output_position,
+          "Position of the output, from 0 (default the last); with --all-balanced also 'all'")
+      ->type_name("I");
+  command
+      .add_option("--output-component", o.output_component,
+                  "Component of the output, from 0 (default 0)")
+      ->type_name("P");
+}
+
 }  // namespace
 
 void add_rank_command(CommandTree& tree) {
@@ -227,56 +280,8 @@ void add_rank_command(CommandTree& tree) {
           run_one(session, *options);
         }
       });
-  command.add_option("--layers", options->layers, "Depth L")->type_name("L")->positive();
-  command.add_option("--width", options->width, "Width d; for circuits the channels")
-      ->type_name("D")
-      ->positive();
-  command.add_option("--heads", options->heads, "Attention heads H (default 1)")
-      ->type_name("H")
-      ->positive();
-  command
-      .add_option("--positions", options->positions,
-                  "Sequence length N (default 2 d; for circuits 8)")
-      ->type_name("N")
-      ->positive();
-  command
-      .add_option("--partition", options->partition,
-                  "left-right (default), interleaved, or N digits: 0 is side A, 1 side B")
-      ->type_name("P");
-  command.add_flag("--all-balanced", options->all_balanced,
-                   "Every balanced partition, evaluated from the definition");
-  command
-      .add_option(
-          "--output-position", options->output_position,
-          "Position of the output, from 0 (default the last); with --all-balanced also 'all'")
-      ->type_name("I");
-  command
-      .add_option("--output-component", options->output_component,
-                  "Component of the output, from 0 (default 0)")
-      ->type_name("P");
-  tree.restrict(command.add_option("--mask", options->mask, "Which positions a position sees")
-                    ->type_name("NAME"),
-                {"bidirectional", "causal"});
-  command.add_flag("--residual", options->residual, "With residual connections");
-  command
-      .add_option("--embedding-rank", options->embedding_rank,
-                  "Inputs of this rank r < d through a shared embedding")
-      ->type_name("R")
-      ->positive();
-  tree.restrict(command
-                    .add_option("--family", options->family,
-                                "Network; conv and recurrent are arithmetic circuits")
-                    ->type_name("NAME"),
-                list_names<Family>());
-  command
-      .add_option("--input-dimension", options->inputs,
-                  "Circuits: dimension M of the inputs (default the channels)")
-      ->type_name("M")
-      ->positive();
-  tree.restrict(
-      command.add_option("--pooling", options->pooling, "conv: which nodes are pooled first")
-          ->type_name("NAME"),
-      list_names<Pooling>());
+  add_network_options(tree, command, *options);
+  add_partition_options(command, *options);
   add_rank_work_options(tree, command, options->work);
   command.add_flag("--json", options->json, "Print JSON");
   add_rank_table_command(tree, command);

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "cli/slurm_options.h"
 #include "cli/stop_signals.h"
 #include "cli/study_commands.h"
 #include "cli/study_end.h"
@@ -25,8 +26,7 @@ namespace {
 struct StudyRunOptions {
   std::vector<std::string> places;  // [SPEC] DIR
   StudySource source;
-  std::string executor = "local";
-  study::SlurmOptions slurm;
+  ExecutorChoice choice;
   int jobs = 0;
   bool json = false;
 };
@@ -59,8 +59,8 @@ int jobs_of(const study::StudySpec& spec, const StudyRunOptions& options) {
 
 study::ExecutorResult run_planned(const study::Study& study, const StudyRunOptions& options,
                                   const study::ExecutorEvents& events) {
-  if (options.executor == "slurm") {
-    study::SlurmOptions slurm = options.slurm;
+  if (options.choice.is_slurm()) {
+    study::SlurmOptions slurm = options.choice.slurm;
     slurm.max_tasks = options.jobs;
     slurm.program = study::own_program();
     return study::run_slurm(study, study.all_runs(), slurm, events);
@@ -168,26 +168,7 @@ void add_study_run(CommandTree& tree, Command& parent) {
       .add_option("--jobs", options->jobs,
                   "Models at once (default: one per core); tasks at once under Slurm")
       ->check(Range{1, 1024});
-  tree.restrict(
-      command.add_option("--executor", options->executor, "Who runs them (default local)")
-          ->type_name("NAME"),
-      {"local", "slurm"});
-  command.add_option("--partition", options->slurm.partition, "Slurm: partition")
-      ->type_name("NAME");
-  command
-      .add_option("--runs-per-task", options->slurm.runs_per_task,
-                  "Slurm: runs of one array task (default: about ten minutes of work)")
-      ->check(Range{1, 100000})
-      ->type_name("N");
-  command
-      .add_option("--sbatch-option", options->slurm.sbatch_options,
-                  "Slurm: handed to sbatch as it is, e.g. --sbatch-option=--mem=4G")
-      ->type_name("OPTION");
-  command
-      .add_option("--stall-seconds", options->slurm.stall_seconds,
-                  "Slurm: cancel a task that does nothing for so long (default 120)")
-      ->check(Range{5.0, 86400.0})
-      ->type_name("S");
+  options->choice.add_options(tree, command);
   command.add_flag("--json", options->json, "Print JSON at the end");
 }
 

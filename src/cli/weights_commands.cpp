@@ -11,6 +11,7 @@
 #include "core/threads.h"
 #include "core/units.h"
 #include "data/token_set.h"
+#include "model/units.h"
 #include "pretrained/checkpoint.h"
 #include "probe/drop.h"
 #include "probe/inference.h"
@@ -121,12 +122,37 @@ void run_generate(Session& session, GenerateOptions o) {
 
 struct ExportOptions {
   std::string model, format, output;
+  bool compact = false;
 };
+
+/// Neurons and heads that give nothing are taken out.
+Weights compacted(Session& session, Weights weights) {
+  const std::int64_t before = weights.parameter_count();
+  model::CompactedModel smaller = model::compact(weights.spec, weights.parameters);
+  std::int64_t heads = 0;
+  std::int64_t neurons = 0;
+  for (const model::UnitCount& count : smaller.counts) {
+    (count.kind == model::UnitKind::head ? heads : neurons) += count.idle;
+  }
+  weights.spec = std::move(smaller.spec);
+  weights.parameters = std::move(smaller.parameters);
+  session.err << fmt::format("{} neurons and {} heads give nothing: {} of {} parameters are left\n",
+                             format_whole(neurons), format_whole(heads),
+                             format_whole(weights.parameter_count()), format_whole(before));
+  return weights;
+}
 
 /// Other people's checkpoints keep their own layout; Fathom's models are written in the one asked
 /// for.
 void run_export(Session& session, const ExportOptions& o) {
-  if (o.format.empty()) {
+  if (o.compact) {
+    const Weights weights = compacted(session, load_weights(o.model));
+    if (o.format.empty()) {
+      save_weights(weights, o.output);
+    } else {
+      export_weights(weights, parse_enum<model::HfFormat>(o.format, "--format"), o.output);
+    }
+  } else if (o.format.empty()) {
     if (!pretrained::is_checkpoint(o.model)) {
       throw ConfigError(fmt::format("{}: say with --format in which layout: {}", o.model,
                                     fmt::join(list_names<model::HfFormat>(), " or ")));
@@ -233,14 +259,18 @@ void add_export_command(CommandTree& tree) {
       {"Write a model for Hugging Face transformers",
        "Writes config.json and model.safetensors. Multipliers that the layout has no key for are "
        "folded into the weights, so the logits are the same. Without --format a .gguf or llama2.c "
-       ".bin file, or a folder of any family, is written in its own layout, with its tokenizer.",
+       ".bin file, or a folder of any family, is written in its own layout, with its tokenizer. "
+       "--compact takes out what proximal steps (train.prox) have made zero; without --format the "
+       "smaller model is written in Fathom's own layout, which eval and generate read.",
        {{"export runs/small --format hf-gpt2 -o hf/",
          "AutoModelForCausalLM.from_pretrained(\"hf\")"},
-        {"export tinyllama.gguf -o hf/", "a quantised file as a folder of f32 tensors"}}},
+        {"export tinyllama.gguf -o hf/", "a quantised file as a folder of f32 tensors"},
+        {"export runs/sized --compact -o models/sized", "without its zero neurons and heads"}}},
       [options](Session& session) { run_export(session, *options); });
   command.add_option("MODEL", o.model, kModelHelp)->required();
   tree.restrict(command.add_option("--format", o.format, "Layout of a run")->type_name("FORMAT"),
                 list_names<model::HfFormat>());
+  command.add_flag("--compact", o.compact, "Take out neurons and heads that give nothing");
   command.add_option("-o,--output", o.output, "Folder to write")->required()->type_name("FOLDER");
 }
 

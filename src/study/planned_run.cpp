@@ -113,17 +113,8 @@ class Planner {
   }
 
   void add(train::RunSpec run) {
-    const Shape shape = shape_of(run.model);
-    PlannedRun planned;
-    planned.parameters = count_parameters(shape).non_embedding();
-    planned.total_parameters = count_parameters(shape).total();
-    planned.tokens = run.total_tokens();
-    planned.flops = count_flops(shape).train_per_token * as_double(planned.tokens);
-    const double rows = as_double(run.batch * run.model.context);
-    planned.memory_bytes = count_training_memory(shape, rows).total();
-    if (tokens_) planned.id = train::run_id(run, tokens_->hash);
-    planned.spec = std::move(run);
-    runs_.push_back(std::move(planned));
+    runs_.push_back(
+        plan_run(std::move(run), tokens_ ? std::optional(tokens_->hash) : std::nullopt));
   }
 
   const StudySpec& spec_;
@@ -134,6 +125,20 @@ class Planner {
 };
 
 }  // namespace
+
+PlannedRun plan_run(train::RunSpec spec, const std::optional<Hash128>& tokens) {
+  const Shape shape = shape_of(spec.model);
+  PlannedRun planned;
+  planned.parameters = count_parameters(shape).non_embedding();
+  planned.total_parameters = count_parameters(shape).total();
+  planned.tokens = spec.total_tokens();
+  planned.flops = count_flops(shape).train_per_token * as_double(planned.tokens);
+  const double rows = as_double(spec.batch * spec.model.context);
+  planned.memory_bytes = count_training_memory(shape, rows).total();
+  if (tokens) planned.id = train::run_id(spec, *tokens);
+  planned.spec = std::move(spec);
+  return planned;
+}
 
 double PlannedRun::fresh_share() const {
   return 1 - as_double(shared_steps) / as_double(spec.schedule.steps);

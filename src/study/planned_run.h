@@ -44,6 +44,10 @@ struct TokenFacts {
 /// The counting room's view of a model.
 Shape shape_of(const model::ModelSpec& model);
 
+/// A run that is planned by itself; with an id where the hash of its tokens is given (that of none
+/// for a task).
+PlannedRun plan_run(train::RunSpec spec, const std::optional<Hash128>& tokens);
+
 /// A shape and a seed, trained to every budget.
 struct Trajectory {
   GridShape shape;

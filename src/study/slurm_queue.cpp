@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/folders.h"
 #include "core/hash.h"
 #include "core/text.h"
 #include "study/subprocess.h"
@@ -77,6 +78,7 @@ SlurmQueue::SlurmQueue(StudyFolder folder, SlurmOptions options, std::function<b
     : folder_(std::move(folder)),
       options_(std::move(options)),
       patience_{options_.answer_seconds, std::move(stop)} {
+  remove_leftovers_in(folder_.slurm());  // of a submitter that was killed
   const ProgramResult version = run_program({"sbatch", "--version"}, patience_);
   if (version.code != 0 && !version.cut_short) {
     throw DeviceError("there is no Slurm here: sbatch was not found on the PATH");

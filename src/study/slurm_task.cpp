@@ -15,7 +15,8 @@ void run_slurm_task(const SlurmTaskOptions& options, const ExecutorEvents& event
   const char* index = std::getenv("SLURM_ARRAY_TASK_ID");
   const char* job = std::getenv("SLURM_ARRAY_JOB_ID");
   if (index == nullptr || job == nullptr) throw ConfigError("study task runs under Slurm only");
-  const Study study = open_study(options.directory);
+  const bool planned = std::filesystem::exists(StudyFolder(options.directory).spec());
+  const Study study = planned ? open_study(options.directory) : open_run_folders(options.directory);
   std::vector<const PlannedRun*> runs;
   for (const std::string& id : read_task(options.file, std::strtoull(index, nullptr, 10))) {
     if (const PlannedRun* run = study.find(id)) runs.push_back(run);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/counts.h"
+#include "model/transformer.h"
 #include "train/step_benchmark.h"
 
 namespace fathom::study {
@@ -62,6 +63,9 @@ double SpeedModel::seconds(const PlannedRun& run) const {
 
 SpeedModel measure_speed(const std::vector<PlannedRun>& runs, int jobs, double limit_seconds) {
   const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
   std::vector<const PlannedRun*> sorted;
   for (const PlannedRun& run : runs) {
     const double rate = run.spec.device == engine::DeviceKind::cuda ? kAssumedCudaFlopsPerSecond
@@ -79,17 +83,18 @@ SpeedModel measure_speed(const std::vector<PlannedRun>& runs, int jobs, double l
   std::vector<const PlannedRun*> chosen{sorted.front(), sorted[sorted.size() / 2], sorted.back()};
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   for (const PlannedRun* run : chosen) {
+    if (elapsed() > limit_seconds) break;  // a slow machine: what was timed must do
     const train::StepTiming timing = time_run(*run, jobs, limit_seconds / 10);
     // A step of the run is `accumulation` of the benchmark's; the FLOPs are the run's own count.
     const double flops = step_flops(*run) / as_double(run->spec.accumulation);
     model.points.push_back({step_flops(*run), flops / timing.median_seconds});
   }
-  model.measured_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  model.measured_seconds = elapsed();
   return model;
 }
 
 double study_seconds(const std::vector<PlannedRun>& runs, const SpeedModel& speed, int jobs) {
+  if (speed.points.empty()) return runs.empty() ? 0 : NAN;  // nothing was timed
   std::priority_queue<double, std::vector<double>, std::greater<>> free_at;
   for (int job = 0; job < std::max(1, jobs); ++job) free_at.push(0);
   double last = 0;

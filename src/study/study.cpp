@@ -12,6 +12,7 @@
 #include "core/folders.h"
 #include "core/toml_file.h"
 #include "data/token_set.h"
+#include "engine/cuda/module.h"
 #include "engine/device.h"
 #include "study/design_log.h"
 #include "study/token_store.h"
@@ -66,6 +67,21 @@ Study open_study(const fs::path& directory) {
   }
   Study study{.folder = folder, .spec = read_study_spec(folder.spec()), .runs = {}};
   plan_again(study);
+  return study;
+}
+
+Study open_run_folders(const fs::path& directory) {
+  Study study{.folder = absolute_folder(directory), .spec = {}, .runs = {}};
+  const std::optional<TokenFacts> facts = read_token_facts(study.folder);
+  study.has_tokens = true;
+  for (const fs::directory_entry& entry : fs::directory_iterator(study.folder.runs())) {
+    const StudyRunFolder folder(entry.path());
+    if (!fs::exists(folder.spec())) continue;
+    train::RunSpec spec = train::read_run_spec(folder.spec(), {});
+    const Hash128 tokens = spec.has_task() || !facts ? Hash128{} : facts->hash;
+    study.runs.push_back(plan_run(std::move(spec), tokens));
+    study.runs.back().id = entry.path().filename().string();
+  }
   return study;
 }
 

@@ -27,6 +27,10 @@ struct Study {
 /// For looking at: nothing is written. DataError when there is no study.
 Study open_study(const std::filesystem::path& directory);
 
+/// A directory of runs that were planned one by one, such as a lab's: every folder that has a spec
+/// is a run. There is no spec of a study.
+Study open_run_folders(const std::filesystem::path& directory);
+
 /// Makes the directory where needed and takes its lock. ConfigError, naming the holder, while
 /// another command runs the study; DataError when the directory cannot be written.
 FileLock lock_study(const std::filesystem::path& directory, const std::string& what);

@@ -101,6 +101,12 @@ TEST(Lab, WrongRequestsGetOneLineBeforehand) {
                  "of memory");
   expect_refused(hard({"--length", "5"}), 2, "or --dfa FILE");
   expect_refused(hard({"--dfa", "/nowhere/x.toml"}), 3, "/nowhere/x.toml");
+  expect_refused(hard({"--regex", "\\d+"}), 2, "d is no sign");
+  expect_refused({"lab", "run", "recurrent-rank", "--positions", "5"}, 2, "must be even");
+  expect_refused({"lab", "run", "partition-invariance", "--positions", "5"}, 2, "must be even");
+  expect_refused({"lab", "run", "heads", "--width", "4096"}, 2, "between 1 and 2048");
+  expect_refused({"lab", "run", "rank-collapse", "--tokens", "99999999999999999999"}, 2,
+                 "must lie between 2 and 65536");
   expect_refused({"lab", "run", "rank-collapse", "--heads", "3"}, 2, "must divide");
   expect_refused({"lab", "run", "rank-collapse", "--tokens", "1"}, 2, "between 2 and");
   expect_refused({"lab", "run", "rank-collapse", "--width", "1", "--heads", "1", "--norm", "layer"},

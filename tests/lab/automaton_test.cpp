@@ -31,9 +31,10 @@ void for_all_words(const std::string& alphabet, std::size_t length,
 
 TEST(Expressions, AgreeWithTheStandardLibrary) {
   for (const char* expression :
-       {"(ab)*", "a*", "(a|b)*abb", "a?b+", "(aa|b)*a{2}", "a{1,3}b{0,2}", "(a|b){2,}", "[^a]b*",
-        "(a*b*)*", ".a.", "()", "(a|)b", "((a|b)(a|b))*", "a{0}b", "[ab]{3}|b", "(a?){4}a{2}",
-        "(|a|b)(|b)", "a**", "(ab?)+?|b"}) {
+       {"(ab)*",         "a*",      "(a|b)*abb", "a?b+",        "(aa|b)*a{2}", "a{1,3}b{0,2}",
+        "(a|b){2,}",     "[^a]b*",  "(a*b*)*",   ".a.",         "()",          "(a|)b",
+        "((a|b)(a|b))*", "a{0}b",   "[ab]{3}|b", "(a?){4}a{2}", "(|a|b)(|b)",  "a**",
+        "(ab?)+?|b",     "[a-b]a+", "[^b-b]{2}"}) {
     const Dfa dfa = compile_expression(expression, "ab");
     std::string standard = expression;
     if (standard == "a**") standard = "a*";
@@ -48,6 +49,9 @@ TEST(Expressions, AgreeWithTheStandardLibrary) {
 TEST(Expressions, AlphabetIsThatOfTheLettersUnlessGiven) {
   EXPECT_EQ(compile_expression("b(c|a)*", "").alphabet, "abc");
   EXPECT_EQ(compile_expression("a{2,3}", "").alphabet, "a");
+  EXPECT_EQ(compile_expression("[b-d]*e", "").alphabet, "bcde");
+  EXPECT_EQ(compile_expression("[b\\-d]", "").alphabet, "-bd");
+  EXPECT_EQ(compile_expression("[-b]", "").alphabet, "-b");
   EXPECT_EQ(compile_expression("a*", "ab").states(), 2u);
   EXPECT_EQ(compile_expression("a*", "a").states(), 1u);
   const Dfa signs = compile_expression("\\**", "*");
@@ -87,8 +91,14 @@ TEST(Expressions, MalformedOnesGetOneLineWithThePlace) {
       {"a" + std::string(300, '*'), "repetitions in a row"},
       {std::string(20000, 'a'), "at most 10,000 characters"},
       {"((a{1000}){1000}){1000}", "letters once its repetitions are written out"},
-      {"(a|b)*a(a|b){30}", "automaton grows beyond"},
-      {"a\nb", "is not in the alphabet"},
+      {"(a|b)*a(a|b){30}", "has 63 letters written out; its automaton grows beyond"},
+      {"a\nb", "printable ASCII characters without spaces, unlike character 2"},
+      {"\xc3\xa4", "printable ASCII characters without spaces, unlike character 1"},
+      {"[b-a]", "a range whose ends are swapped at character 2"},
+      {"[a-c]", "'c' is not in the alphabet ab at character 2"},
+      {"[a-b", "a '[' without ']'"},
+      {"a\\d", "'\\d', but d is no sign"},
+      {"[\\w]", "'\\w', but w is no sign"},
   };
   for (const auto& [expression, message] : cases) {
     try {

@@ -7,6 +7,7 @@
 #include "lab/frame/claim.h"
 #include "lab/frame/verdict.h"
 #include "lab/trained/loss_grid.h"
+#include "lab/trained/wide_deep_grid.h"
 
 namespace fathom::lab {
 namespace {
@@ -110,23 +111,38 @@ TEST(DataAndDepth, FollowsTheBestDepthOverTheAmounts) {
   EXPECT_EQ(falls.criteria[1].outcome, Outcome::fails);
 }
 
-/// Accuracies by task and shape (eight layers, one, one of equal size, two), then latencies.
-std::vector<Json> wide_results(const std::vector<std::vector<double>>& accuracies) {
+/// Accuracies by task and shape (eight layers, one, one of equal size, two) of softmax; with every
+/// mechanism one layer and eight score the same but for linear attention, where one scores `linear`
+/// more; long lists score 0.37, and their first token is worth 0.36.
+std::vector<Json> wide_results(const std::vector<std::vector<double>>& accuracies, double linear) {
+  const Setup setup = full_setup("wide-against-deep");
   std::vector<Json> results;
+  const auto add = [&](double accuracy, std::size_t seed) {
+    Json result = planted_loss(1);
+    result["accuracy"] = accuracy + 0.001 * static_cast<double>(seed);
+    result["majority"] = 0.1;
+    result["first_token"] = 0.36;
+    results.push_back(std::move(result));
+  };
   for (const std::vector<double>& task : accuracies) {
     for (const double accuracy : task) {
-      for (int seed = 0; seed < 3; ++seed) {
-        Json result = planted_loss(1);
-        result["accuracy"] = accuracy + 0.001 * seed;
-        result["majority"] = result["first_token"] = 0.25;
-        result["parameters"] = 1000;
-        results.push_back(std::move(result));
-      }
+      for (std::size_t seed = 0; seed < 3; ++seed) add(accuracy, seed);
     }
   }
-  for (const double seconds : {0.4, 0.1, 0.3, 0.2}) {
-    results.push_back({{"seconds", seconds}, {"memory_bytes", 1000}});
+  const std::vector<WideGrid> grids = wide_grids(setup);
+  for (const train::RunSpec& spec : wide_specs(setup, grids[1])) {
+    const bool better =
+        spec.model.layers == 1 && spec.model.attention == engine::AttentionKind::linear;
+    add(better ? 0.5 + linear : 0.5, spec.seed);
   }
+  for (std::size_t run = 0; run < grids[2].runs(3); ++run) add(0.37, 0);
+  Json timings = Json::array();
+  for (const TimedModel& model : timed_models(setup)) {
+    timings.push_back({{"parameters", 1000},
+                       {"memory_bytes", 1000},
+                       {"seconds", 0.1 * static_cast<double>(model.spec.model.layers)}});
+  }
+  results.push_back(std::move(timings));
   return results;
 }
 
@@ -134,16 +150,21 @@ TEST(WideAgainstDeep, ComparesTaskByTask) {
   const Judgement equal = judged_losses("wide-against-deep", wide_results({{0.6, 0.6, 0.6, 0.6},
                                                                            {0.7, 0.72, 0.7, 0.7},
                                                                            {0.5, 0.5, 0.5, 0.5},
-                                                                           {0.9, 0.89, 0.9, 0.9}}));
+                                                                           {0.9, 0.89, 0.9, 0.9}},
+                                                                          0.2));
   EXPECT_EQ(equal.verdict, Verdict::holds);
-  EXPECT_NEAR(*equal.criteria[5].measure.value, 4, 1e-12);
-  const Judgement deep = judged_losses("wide-against-deep", wide_results({{0.8, 0.5, 0.5, 0.6},
-                                                                          {0.7, 0.7, 0.7, 0.7},
-                                                                          {0.5, 0.5, 0.5, 0.5},
-                                                                          {0.9, 0.9, 0.9, 0.9}}));
+  EXPECT_NEAR(*equal.criteria[5].measure.value, 0.02, 1e-12);  // 0.2 with one mechanism of ten
+  EXPECT_NEAR(*equal.criteria[6].measure.value, 0.01, 1e-12);
+  EXPECT_NEAR(*equal.criteria[7].measure.value, 8, 1e-12);
+  const Judgement deep = judged_losses(
+      "wide-against-deep",
+      wide_results(
+          {{0.8, 0.5, 0.5, 0.6}, {0.7, 0.7, 0.7, 0.7}, {0.5, 0.5, 0.5, 0.5}, {0.9, 0.9, 0.9, 0.9}},
+          -0.2));
   EXPECT_EQ(deep.criteria[0].outcome, Outcome::fails);
   EXPECT_EQ(deep.criteria[1].outcome, Outcome::passes);
   EXPECT_NEAR(*deep.criteria[4].measure.value, -0.075, 1e-9);  // -0.3 on one task of four
+  EXPECT_EQ(deep.criteria[5].outcome, Outcome::fails);
 }
 
 TEST(HeadSize, ComparesHeadsWithTheLength) {
@@ -199,9 +220,18 @@ TEST(HeadsByLayer, LooksWhereTheHeadsStand) {
       }
       results.push_back(std::move(result));
     }
+    for (int seed = 0; seed < 3; ++seed) {  // brackets: one head of layer 2 finds 60 %
+      Json result = planted_loss(1);
+      result["accuracy"] = 1;
+      result["brackets"] = {{0.2, 0.1}, {0.3, 0.6}, {0.0, 0.0}, {0.1, 0.1}};
+      result["bracket_offset"] = 0.45;
+      results.push_back(std::move(result));
+    }
     return results;
   };
-  EXPECT_EQ(judged_losses("heads-by-layer", results_of(1, 0.3)).verdict, Verdict::holds);
+  const Judgement low = judged_losses("heads-by-layer", results_of(1, 0.3));
+  EXPECT_EQ(low.verdict, Verdict::holds);
+  EXPECT_NEAR(*low.criteria[4].measure.value, 0.15, 1e-12);
   const Judgement high = judged_losses("heads-by-layer", results_of(5, 0.1));
   EXPECT_EQ(high.criteria[1].outcome, Outcome::fails);
   EXPECT_EQ(high.criteria[3].outcome, Outcome::fails);

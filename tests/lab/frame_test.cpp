@@ -203,6 +203,15 @@ TEST(Records, OneProcessAtATimeAndDamageIsNamed) {
     EXPECT_EQ(records.find("b")->seconds, 0.1);
   }
   {
+    std::string parts = file_bytes(folder / "parts.jsonl");
+    parts.replace(parts.find("{\"x\":1}"), 7, "{\"x\":3}");
+    const std::filesystem::path changed = folder.write("changed/parts.jsonl", parts);
+    EXPECT_EQ(error_of<DataError>([&] {
+                LabRecords records(changed.parent_path());
+              }).find(changed.string() + ":1: damaged"),
+              0u);
+  }
+  {
     std::ofstream other(folder.path() / "parts.jsonl", std::ios::app);
     other << "something else\n";
   }
@@ -222,6 +231,15 @@ TEST(Records, ResultsAreReadBackInTheOrderOfTheClaims) {
   EXPECT_EQ(documents[0]["id"], "masked-collapse");
   EXPECT_EQ(documents[1]["id"], "path-lengths");
   EXPECT_TRUE(documents[1]["own_setup"]);
+  EXPECT_FALSE(documents[0].contains("checksum"));
+  const auto file = folder / "results/masked-collapse.json";
+  const std::string whole = file_bytes(file);
+  std::string changed = whole;
+  changed.replace(changed.find("\"verdict\": \""), 14, "\"verdict\": \"x");
+  std::ofstream(file) << changed;
+  EXPECT_NE(error_of<DataError>([&] { read_results(folder.path()); }).find("damaged"),
+            std::string::npos);
+  std::ofstream(file) << whole;
   std::ofstream(folder.path() / "results" / "x.json") << "[]";
   EXPECT_THROW(read_results(folder.path()), DataError);
 }

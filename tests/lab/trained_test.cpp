@@ -9,6 +9,7 @@
 #include "lab/frame/runner.h"
 #include "lab/frame/verdict.h"
 #include "lab/trained/training_part.h"
+#include "lab/trained/wide_deep_grid.h"
 #include "scratch_folder.h"
 
 namespace fathom::lab {
@@ -101,17 +102,41 @@ TEST(TrainingPart, RefusesDaysOnAProcessor) {
   }
 }
 
-TEST(Induction, IsJudgedByLossesAndTheSteepestPart) {
-  const lab::Setup setup = setup_of("induction", false);
+Json planted_head(int layer, double prefix, double copying, double previous) {
+  return {{"layer", layer},
+          {"head", 0},
+          {"prefix", prefix},
+          {"duplicate", 0.0},
+          {"copying", copying},
+          {"copying_positive", copying},
+          {"previous", previous},
+          {"back", 1},
+          {"back_attention", previous},
+          {"shift", 1},
+          {"shift_attention", prefix}};
+}
+
+/// Three seeds of one layer, of two, and of one with smeared keys.
+std::vector<Json> induction_results() {
   std::vector<Json> results;
-  for (int run = 0; run < 6; ++run) {
+  for (int run = 0; run < 9; ++run) {
     Json result = planted_result(run < 3 ? 3.1 : 0.1);
     for (int step = 1; step <= 50; ++step) {
       const double sudden = step < 20 ? 3.2 : step < 24 ? 3.2 - 0.7 * (step - 19) : 0.1;
       result["curve"].push_back({80 * step, run < 3 ? 3.1 : sudden});
     }
+    const bool two = run >= 3 && run < 6;
+    result["heads"] = {planted_head(0, run < 6 ? 0.1 : 0.9, 0.2, two ? 0.9 : 0.1)};
+    if (two) result["heads"].push_back(planted_head(1, 0.3, 0.9, 0.1));
+    if (two) result["heads"].push_back(planted_head(1, 0.8, 0.7, 0.1));
     results.push_back(std::move(result));
   }
+  return results;
+}
+
+TEST(Induction, IsJudgedByLossesAndTheSteepestPart) {
+  const lab::Setup setup = setup_of("induction", false);
+  std::vector<Json> results = induction_results();
   EXPECT_EQ(judged("induction", setup, results).verdict, Verdict::holds);
   for (std::size_t run = 3; run < 6; ++run) {  // a slow, even fall is not sudden
     for (int step = 1; step <= 50; ++step) {
@@ -121,6 +146,22 @@ TEST(Induction, IsJudgedByLossesAndTheSteepestPart) {
   EXPECT_EQ(outcome(judged("induction", setup, results), "sudden"), Outcome::fails);
   results[4]["loss"] = 1.0;
   EXPECT_EQ(outcome(judged("induction", setup, results), "two-layers"), Outcome::fails);
+  results[7]["loss"] = 0.9;
+  EXPECT_EQ(outcome(judged("induction", setup, results), "smeared"), Outcome::fails);
+}
+
+TEST(Induction, IsJudgedByTheHeadsOfEveryLayer) {
+  const lab::Setup setup = setup_of("induction", false);
+  std::vector<Json> results = induction_results();
+  results[5]["heads"][2]["copying"] = 0.4;  // of the head that matches best
+  results[4]["heads"][2]["prefix"] = 0.4;
+  results[3]["heads"][0]["previous"] = 0.4;
+  results[1]["heads"][0]["prefix"] = 0.3;
+  const Judgement judgement = judged("induction", setup, results);
+  for (const char* id : {"copying", "prefix", "previous", "one-prefix"}) {
+    EXPECT_EQ(outcome(judgement, id), Outcome::fails) << id;
+  }
+  EXPECT_EQ(outcome(judgement, "smeared"), Outcome::passes);
 }
 
 /// Errors by k of a network that solves k up to `solved`.
@@ -132,27 +173,66 @@ Json hop_result(std::int64_t solved) {
   return result;
 }
 
+/// The same with heads: layer l looks `mass` at the place 2^(l - 2) hops back.
+Json watched_hop_result(std::int64_t solved, std::size_t layers, double mass) {
+  Json result = hop_result(solved);
+  for (std::size_t layer = 1; layer <= layers; ++layer) {
+    Json row = Json::array();
+    for (std::size_t power = 0; power < 5; ++power) {
+      row.push_back(power + 2 == layer ? mass : 0.1);
+    }
+    result["hop_attention"].push_back(row);
+  }
+  return result;
+}
+
+/// `narrow` and `wide`: largest solved k for 2 to 6 layers of width 128 and 256.
+std::vector<Json> hop_results(const std::vector<std::int64_t>& narrow,
+                              const std::vector<std::int64_t>& wide, double mass) {
+  std::vector<Json> results;
+  for (int seed = 0; seed < 3; ++seed) {
+    for (const std::int64_t each : {0, 1, 2, 4}) results.push_back(hop_result(each));
+    for (std::size_t i = 0; i < 4; ++i) results.push_back(hop_result(narrow[i]));
+  }
+  for (int seed = 0; seed < 3; ++seed) {
+    results.push_back(watched_hop_result(narrow[4], 6, mass));
+    for (std::size_t i = 0; i < 5; ++i) results.push_back(watched_hop_result(wide[i], i + 2, mass));
+  }
+  return results;
+}
+
 TEST(HopTraining, ComparesTheLargestSolvedHopsWithTheTable) {
   const lab::Setup setup = setup_of("k-hop-trained", false);
-  const auto results_of = [](const std::vector<std::int64_t>& solved) {
-    std::vector<Json> results;
-    for (int seed = 0; seed < 3; ++seed) {
-      for (const std::int64_t each : {0, 1, 2, 4}) results.push_back(hop_result(each));
-      for (const std::int64_t each : solved) results.push_back(hop_result(each));
-    }
-    return results;
+  const std::vector<std::int64_t> doubling{2, 4, 8, 16, 16};
+  const auto judge_narrow = [&](const std::vector<std::int64_t>& solved) {
+    return judged("k-hop-trained", setup, hop_results(solved, doubling, 0.8));
   };
-  EXPECT_EQ(judged("k-hop-trained", setup, results_of({2, 4, 7, 12})).verdict, Verdict::holds);
-  EXPECT_EQ(judged("k-hop-trained", setup, results_of({2, 5, 8, 16})).criteria[0].measure.value,
+  EXPECT_EQ(judge_narrow({2, 4, 7, 12, 16}).verdict, Verdict::holds);
+  EXPECT_EQ(judge_narrow({2, 5, 8, 16, 16}).criteria[0].measure.value,
             1.6);  // 16 is the largest k: the last step does not count
-  const Judgement slow = judged("k-hop-trained", setup, results_of({2, 2, 2, 2}));
+  const Judgement slow = judge_narrow({2, 2, 2, 2, 2});
   EXPECT_EQ(outcome(slow, "growth"), Outcome::fails);
+  EXPECT_EQ(outcome(slow, "six"), Outcome::fails);
   EXPECT_EQ(slow.criteria[1].measure.value, 2);  // 4 layers below 3, 5 layers below 5
   const lab::Setup quick = setup_of("k-hop-trained", true);
   const Judgement small =
       judged("k-hop-trained", quick, {hop_result(0), hop_result(1), hop_result(2), hop_result(4)});
   EXPECT_EQ(outcome(small, "growth"), Outcome::open);
   EXPECT_EQ(outcome(small, "small-four"), Outcome::passes);
+}
+
+TEST(HopTraining, JudgesTheDoubleWidthByItself) {
+  const lab::Setup setup = setup_of("k-hop-trained", false);
+  const std::vector<std::int64_t> narrow{2, 4, 7, 12, 16};
+  const Judgement slow = judged("k-hop-trained", setup, hop_results(narrow, {2, 2, 3, 6, 16}, 0.3));
+  EXPECT_EQ(outcome(slow, "growth"), Outcome::passes);
+  EXPECT_EQ(outcome(slow, "growth-256"), Outcome::fails);
+  EXPECT_EQ(outcome(slow, "composes"), Outcome::fails);
+  // Published around them: 4 layers 4 to 16, 5 layers 9 to 16.
+  EXPECT_EQ(outcome(slow, "table-256"), Outcome::fails);
+  for (const JudgedCriterion& each : slow.criteria) {
+    if (each.criterion->id == "table-256") EXPECT_EQ(each.measure.value, 2);
+  }
 }
 
 TEST(CycleTraining, FindsTheLeastDepthOfEverySize) {
@@ -222,6 +302,17 @@ TEST(SublayerOrder, ComparesOrdersWithTheSeeds) {
   results[6] = planted_result(1.52);
   EXPECT_EQ(outcome(judged("sublayer-order", setup, results), "feed-forward-first"),
             Outcome::fails);
+}
+
+TEST(WideAgainstDeep, HasTenMechanismsWithTheSameHeads) {
+  const lab::Setup setup = setup_of("wide-against-deep", false);
+  const std::vector<WideGrid> grids = wide_grids(setup);
+  EXPECT_EQ(grids[1].mechanisms.size(), 10u);
+  for (const WideGrid& grid : grids) {
+    const int heads = grid.shapes.front().layers * grid.shapes.front().heads;
+    for (const WideShape& shape : grid.shapes) EXPECT_EQ(shape.layers * shape.heads, heads);
+    EXPECT_EQ(wide_specs(setup, grid).size(), grid.runs(3));  // every spec is one that trains
+  }
 }
 
 }  // namespace

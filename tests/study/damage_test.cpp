@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "planted_study.h"
 #include "study/export.h"

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/error.h"
 #include "fits/study_law.h"
 #include "planted_study.h"
 #include "study/ledger.h"

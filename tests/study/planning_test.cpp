@@ -1,7 +1,9 @@
 // Time estimates, pace and the cutting of runs into Slurm tasks.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <ctime>
 
 #include "core/error.h"
 #include "study/executor.h"
@@ -35,6 +37,8 @@ TEST(SpeedModel, InterpolatesRatesAndFillsWorkers) {
   EXPECT_NEAR(study_seconds(runs, speed, 2), 40, 1e-6);  // 30 + 10 and 20 + 20
   EXPECT_NEAR(study_seconds(runs, speed, 1), 80, 1e-6);
   EXPECT_TRUE(std::isnan(SpeedModel{}.seconds(runs[0])));
+  EXPECT_TRUE(std::isnan(study_seconds(runs, {}, 1)));  // not 0
+  EXPECT_EQ(study_seconds({}, {}, 1), 0);
 }
 
 TEST(SpeedModel, MeasuresTheStudysOwnShapes) {
@@ -44,6 +48,21 @@ TEST(SpeedModel, MeasuresTheStudysOwnShapes) {
   ASSERT_GE(speed.points.size(), 2u);
   for (const SpeedPoint& point : speed.points) EXPECT_GT(point.flops_per_second, 1e6);
   EXPECT_GT(study_seconds(runs, speed, 1), 0);
+}
+
+// Eight times as many runs take about eight times as long; were it quadratic, 64 times.
+TEST(PlannedRuns, TakeTimeLinearInTheirNumber) {
+  const TinyStudy tiny;
+  const auto ticks = [&](int seeds) {
+    std::string list = "seeds.all=[1";
+    for (int seed = 2; seed <= seeds; ++seed) list += fmt::format(",{}", seed);
+    const std::clock_t begin = std::clock();
+    EXPECT_EQ(plan_runs(tiny.spec({list + "]"}), TokenFacts{{}, 257}).size(),
+              4 * static_cast<std::size_t>(seeds));
+    return static_cast<double>(std::clock() - begin);
+  };
+  ticks(100);
+  EXPECT_LT(ticks(8000), 25 * ticks(1000));
 }
 
 TEST(StudyPace, CountsOnlyTheWorkOfThisCommand) {

@@ -1,8 +1,11 @@
 // The Slurm executor against programs that play Slurm: slow, forgetful, unreachable.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 
 #include "core/error.h"
 #include "study/slurm_executor.h"
@@ -73,6 +76,25 @@ TEST(FakeSlurm, WhatTheQueueDoesNotShowYetIsNotSubmittedAgain) {
   const ExecutorResult result = run_slurm(study, study.all_runs(), quick_options(), {});
   EXPECT_EQ(result.done, 4u);
   EXPECT_EQ(slurm.submissions(), 1u);
+}
+
+TEST(FakeSlurm, TemporaryFilesOfAKilledSubmitterGo) {
+  const FakeSlurm slurm;
+  const TinyStudy tiny;
+  const Study study = tiny.begin();
+  const fs::path folder = study.folder.slurm();
+  fs::create_directories(folder);
+  const std::string gone = std::to_string(1 << 22);  // above the largest process id
+  const std::string here = std::to_string(getpid());
+  for (const std::string& name : {"a-b.sh." + gone + ".tmp", "a-b.sh." + here + ".tmp",
+                                  std::string("a-b.sh.tmp"), std::string("notes.txt")}) {
+    std::ofstream(folder / name) << "x";
+  }
+  EXPECT_EQ(run_slurm(study, study.all_runs(), quick_options(), {}).done, 4u);
+  EXPECT_FALSE(fs::exists(folder / ("a-b.sh." + gone + ".tmp")));
+  EXPECT_TRUE(fs::exists(folder / ("a-b.sh." + here + ".tmp")));  // somebody writes it
+  EXPECT_TRUE(fs::exists(folder / "a-b.sh.tmp"));
+  EXPECT_TRUE(fs::exists(folder / "notes.txt"));
 }
 
 TEST(FakeSlurm, AControllerThatCannotBeReachedIsWaitedFor) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "model/transformer.h"
 #include "scratch_folder.h"
 #include "shape/parameters.h"
 #include "study/planned_run.h"

@@ -10,6 +10,7 @@
 #include "lab/attention_matrices/matrix_experiments.h"
 #include "lab/attention_matrices/reachable_rank.h"
 #include "lab/frame/options.h"
+#include "lab/frame/statistics.h"
 
 namespace fathom::lab {
 namespace {
@@ -133,7 +134,7 @@ std::vector<FitRange> show_fits(const Setup& setup, std::span<const Json> result
         values.push_back(results[part].at("divergence").get<double>());
       }
       std::sort(values.begin(), values.end());
-      fits.push_back({size, causal, values.front(), values[values.size() / 2], values.back()});
+      fits.push_back({size, causal, values.front(), quartiles(values).median, values.back()});
       const FitRange& fit = fits.back();
       conclusion.data["fits"].push_back({{"mask", causal ? "causal" : "none"},
                                          {"head_size", size},

@@ -22,6 +22,10 @@
 #include "engine/device.h"
 #include "lab/frame/exhibit.h"
 
+namespace fathom::study {
+struct PlannedRun;
+}
+
 namespace fathom::lab {
 
 using Json = nlohmann::ordered_json;
@@ -49,6 +53,7 @@ struct Setup {
   engine::Device device;
   std::size_t threads = 1;
   double time_limit = 600;            // seconds; plan() refuses what would take longer
+  bool remote = false;                // training is for other machines: nothing of it is refused
   std::filesystem::path folder = {};  // where training runs live; must be there to compute them
   /// The program whose worker processes train them; empty: this process does. On a GPU every run
   /// needs a process of its own, because CUDA does not let one thread synchronise the device while
@@ -68,6 +73,8 @@ struct Part {
   std::string key;  // everything that decides the result
   double cost = 1;  // share of the whole, in any unit
   std::function<Json(const Ticker&)> compute;
+  /// Of a training run: the run as executors of studies take it. Makes what it reads.
+  std::function<study::PlannedRun()> plan_run = {};
 };
 
 /// One measured number for the criterion of that id; no value: this run cannot tell.

@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "core/append_file.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/hash.h"
+#include "core/json_file.h"
 #include "core/json_text.h"
 #include "lab/frame/claim.h"
 #include "lab/frame/result_json.h"
@@ -47,7 +49,7 @@ LabRecords::LabRecords(const fs::path& directory) : directory_(directory) {
   file_ = std::make_unique<AppendFile>(path);
   for (std::size_t i = 0; i < file_->lines().size(); ++i) {
     const std::string place = fmt::format("{}:{}", path.string(), i + 1);
-    const auto line = nlohmann::ordered_json::parse(file_->lines()[i], nullptr, false);
+    const Json line = parse_ordered_json(file_->lines()[i], place);
     if (!line.is_object() || !line.contains("key") || !line["key"].is_string() ||
         !line.contains("result") || !line.contains("seconds") || !line["seconds"].is_number()) {
       throw DataError(place + ": not a record of the lab; name another directory");
@@ -66,13 +68,13 @@ const LabRecords::Finished* LabRecords::find(const std::string& key) const {
 
 void LabRecords::add(const std::string& key, const Json& result, double seconds) {
   const std::lock_guard lock(mutex_);
-  file_->append(Json{{"key", key}, {"result", result}, {"seconds", seconds}}.dump());
+  file_->append(json_line({{"key", key}, {"result", result}, {"seconds", seconds}}));
   finished_[key] = {result, seconds};
 }
 
 void LabRecords::finish(const Json& document) {
   write_file_atomically(directory_ / kResultsFolder / result_name(document),
-                        document.dump(1) + "\n");
+                        json_file_text(document, 1));
 }
 
 bool holds_results(const fs::path& directory) {
@@ -97,8 +99,9 @@ std::vector<Json> read_results(const fs::path& directory) {
   std::sort(paths.begin(), paths.end());
   std::vector<Json> documents;
   for (const fs::path& path : paths) {
-    Json document = Json::parse(read_text_file(path), nullptr, false);
+    Json document = parse_ordered_json(read_text_file(path), path.string());
     check_result(document, path.string());
+    document.erase(kChecksum);
     documents.push_back(std::move(document));
   }
   std::stable_sort(documents.begin(), documents.end(),

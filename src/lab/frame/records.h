@@ -5,7 +5,8 @@
 //                     one's own results/ID-HASH.json
 //
 // A part is on the disk before the next begins, so the same command goes on after any stop. The
-// file of parts is held by one process at a time.
+// file of parts is held by one process at a time. Lines and verdicts carry checksums
+// (core/checksum.h) and are refused, with their place, when they do not hold.
 #pragma once
 
 #include <filesystem>

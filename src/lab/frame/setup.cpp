@@ -26,10 +26,12 @@ Number parse_number(const Option& option, const std::string& text, const char* w
   Number value{};
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || at != end) {
+  const bool beyond = error == std::errc::result_out_of_range && at == end;
+  if (!beyond && (error != std::errc{} || at != end)) {
     throw ConfigError(fmt::format("--{} '{}' is not {}", option.name, printable(text), what));
   }
-  if (!(static_cast<double>(value) >= option.low && static_cast<double>(value) <= option.high)) {
+  const auto number = static_cast<double>(value);
+  if (beyond || !(number >= option.low && number <= option.high)) {
     throw ConfigError(fmt::format("--{} must lie between {:g} and {:g}, not {}", option.name,
                                   option.low, option.high, printable(text)));
   }

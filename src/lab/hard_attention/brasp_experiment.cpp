@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/text.h"
 #include "core/units.h"
 #include "lab/frame/options.h"
 #include "lab/hard_attention/brasp.h"
@@ -78,6 +79,19 @@ std::vector<Part> plan_brasp(const Setup& setup) {
   return parts;
 }
 
+/// The statements of a program, one a row.
+ExhibitTable program_table(const Json& found) {
+  ExhibitTable table{fmt::format("The program of STAIR_{}", found.at("k").get<std::size_t>()),
+                     {"vector", "is"},
+                     {}};
+  for (const std::string& line : split(found.at("program").get<std::string>(), '\n')) {
+    const std::size_t equals = line.find(" = ");
+    if (equals == std::string::npos) continue;
+    table.rows.push_back({line.substr(0, equals), line.substr(equals + 3)});
+  }
+  return table;
+}
+
 Conclusion conclude_brasp(const Setup&, const std::vector<Json>& results) {
   Conclusion conclusion;
   ExhibitTable table{"Programs and networks against the definition",
@@ -101,8 +115,7 @@ Conclusion conclude_brasp(const Setup&, const std::vector<Json>& results) {
   conclusion.tables.push_back(std::move(table));
   conclusion.measures = {
       {"program", program_errors}, {"network", network_errors}, {"depth", deeper}};
-  conclusion.notes.push_back("the program of the largest k:\n" +
-                             results.back().at("program").get<std::string>());
+  conclusion.tables.push_back(program_table(results.back()));
   return conclusion;
 }
 

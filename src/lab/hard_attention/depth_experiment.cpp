@@ -206,21 +206,22 @@ Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results)
 }  // namespace
 
 Experiment hard_attention_experiment() {
-  return {"hard-attention",
-          {text_option("regex", "", "EXPRESSION",
-                       "A language: letters, ( ) | * + ? {m,n} . [ab] [^ab]; () is the empty word, "
-                       "[] no word at all"),
-           text_option("dfa", "", "FILE",
-                       "A language: a TOML file with alphabet, start, accept and a table of "
-                       "transitions, e.g. q0 = { a = \"q1\", b = \"q0\" }"),
-           text_option("alphabet", "", "LETTERS",
-                       "Letters of the words (default: those of the expression)"),
-           integer_option("length", 9, "N", "All words up to this length", 1, 1000),
-           text_option("logic", "since", "NAME",
-                       "since: attention to the left only; since-until: to both sides",
-                       list_names<Logic>())},
-          plan_depths,
-          conclude_depths};
+  return {
+      "hard-attention",
+      {text_option("regex", "", "EXPRESSION",
+                   "A language: letters, ( ) | * + ? {m,n} . [ab] [a-c] [^ab], \\* for a letter "
+                   "that is a sign; () is the empty word, [] no word at all"),
+       text_option("dfa", "", "FILE",
+                   "A language: a TOML file with alphabet, start, accept and a table of "
+                   "transitions, e.g. q0 = { a = \"q1\", b = \"q0\" }"),
+       text_option("alphabet", "", "LETTERS",
+                   "Letters of the words (default: those of the expression)"),
+       integer_option("length", 9, "N", "All words up to this length", 1, 1000),
+       text_option("logic", "since", "NAME",
+                   "since: attention to the left only; since-until: to both sides",
+                   list_names<Logic>())},
+      plan_depths,
+      conclude_depths};
 }
 
 }  // namespace fathom::lab

@@ -3,192 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
-#include <memory>
-#include <set>
 
 #include "core/error.h"
-#include "core/text.h"
 #include "core/units.h"
+#include "lab/hard_attention/expression_tree.h"
 
 namespace fathom::lab {
 namespace {
 
-constexpr std::size_t kMaxText = 10000;
-constexpr std::size_t kMaxNesting = 200;
-constexpr std::uint64_t kMaxPositions = 20000;   // letters once repetitions are written out
 constexpr std::size_t kMaxStates = 50000;        // of the automaton before it is minimised
 constexpr std::size_t kMaxMembers = 50'000'000;  // of all its sets together
-constexpr std::uint32_t kNoLimit = 0xffffffff;
-
-using LetterSet = std::uint32_t;  // one bit per letter
-
-struct Node {
-  enum class Kind { letters, sequence, either, repeat };
-  Kind kind = Kind::sequence;
-  LetterSet letters = 0;
-  std::vector<std::unique_ptr<Node>> parts;
-  std::uint32_t least = 0;  // repeat
-  std::uint32_t most = 0;
-};
-using NodePointer = std::unique_ptr<Node>;
-
-class Parser {
- public:
-  Parser(const std::string& text, const std::string& alphabet) : text_(text), alphabet_(alphabet) {}
-
-  NodePointer run() {
-    NodePointer node = either(0);
-    if (at_ < text_.size()) fail("an unmatched ')'");
-    return node;
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& what) const {
-    throw ConfigError(fmt::format("regular expression '{}': {} at character {}",
-                                  printable(text_, 60), what, at_ + 1));
-  }
-
-  NodePointer either(std::size_t nesting) {
-    auto node = std::make_unique<Node>();
-    node->kind = Node::Kind::either;
-    node->parts.push_back(sequence(nesting));
-    while (at_ < text_.size() && text_[at_] == '|') {
-      ++at_;
-      node->parts.push_back(sequence(nesting));
-    }
-    return node;
-  }
-
-  NodePointer sequence(std::size_t nesting) {
-    auto node = std::make_unique<Node>();
-    while (at_ < text_.size() && text_[at_] != '|' && text_[at_] != ')') {
-      NodePointer part = atom(nesting);
-      std::size_t signs = 0;
-      while (at_ < text_.size() && std::string_view("*+?{").find(text_[at_]) != std::string::npos) {
-        if (++signs > kMaxNesting)
-          fail(fmt::format("more than {} repetitions in a row", kMaxNesting));
-        part = repeated(std::move(part));
-      }
-      node->parts.push_back(std::move(part));
-    }
-    return node;
-  }
-
-  NodePointer atom(std::size_t nesting) {
-    const char c = text_[at_];
-    if (c == '(') {
-      if (nesting >= kMaxNesting) fail(fmt::format("more than {} brackets deep", kMaxNesting));
-      const std::size_t open = at_++;
-      NodePointer inside = either(nesting + 1);
-      if (at_ >= text_.size()) {
-        at_ = open;
-        fail("a '(' without ')'");
-      }
-      ++at_;
-      return inside;
-    }
-    if (c == '[') return letter_class();
-    if (c == '*' || c == '+' || c == '?' || c == '{') fail(fmt::format("nothing before '{}'", c));
-    if (c == ']' || c == '}') fail(fmt::format("an unmatched '{}'", c));
-    auto node = std::make_unique<Node>();
-    node->kind = Node::Kind::letters;
-    if (c == '.') {
-      node->letters = all_letters();
-    } else {
-      if (c == '\\') {
-        if (++at_ >= text_.size()) fail("nothing after '\\'");
-      }
-      node->letters = letter(text_[at_]);
-    }
-    ++at_;
-    return node;
-  }
-
-  NodePointer letter_class() {
-    const std::size_t open = at_++;
-    const bool negated = at_ < text_.size() && text_[at_] == '^';
-    if (negated) ++at_;
-    LetterSet set = 0;
-    while (at_ < text_.size() && text_[at_] != ']') {
-      if (text_[at_] == '\\' && ++at_ >= text_.size()) break;
-      set |= letter(text_[at_++]);
-    }
-    if (at_ >= text_.size()) {
-      at_ = open;
-      fail("a '[' without ']'");
-    }
-    ++at_;
-    auto node = std::make_unique<Node>();
-    node->kind = Node::Kind::letters;
-    node->letters = negated ? all_letters() & ~set : set;
-    if (negated && node->letters == 0) {
-      at_ = open;
-      fail("a class that leaves no letter");
-    }
-    return node;
-  }
-
-  NodePointer repeated(NodePointer part) {
-    auto node = std::make_unique<Node>();
-    node->kind = Node::Kind::repeat;
-    const char c = text_[at_];
-    node->least = c == '+' ? 1 : 0;
-    node->most = c == '?' ? 1 : kNoLimit;
-    if (c == '{') {
-      ++at_;
-      node->least = number();
-      node->most = node->least;
-      if (at_ < text_.size() && text_[at_] == ',') {
-        ++at_;
-        node->most = at_ < text_.size() && text_[at_] == '}' ? kNoLimit : number();
-      }
-      if (at_ >= text_.size() || text_[at_] != '}') fail("a '{' that is not {m}, {m,} or {m,n}");
-      if (node->least > node->most) fail("a repetition whose least is above its most");
-    }
-    ++at_;
-    node->parts.push_back(std::move(part));
-    return node;
-  }
-
-  std::uint32_t number() {
-    const std::size_t begin = at_;
-    std::uint32_t value = 0;
-    while (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) {
-      value = value * 10 + static_cast<std::uint32_t>(text_[at_++] - '0');
-      if (value > kMaxPositions) fail(fmt::format("a repetition above {}", kMaxPositions));
-    }
-    if (at_ == begin) fail("a '{' that is not {m}, {m,} or {m,n}");
-    return value;
-  }
-
-  LetterSet letter(char c) const {
-    const std::size_t index = alphabet_.find(c);
-    if (index == std::string::npos) {
-      fail(fmt::format("'{}' is not in the alphabet {}", printable(std::string(1, c)), alphabet_));
-    }
-    return LetterSet{1} << index;
-  }
-  LetterSet all_letters() const { return (LetterSet{1} << alphabet_.size()) - 1; }
-
-  const std::string& text_;
-  const std::string& alphabet_;
-  std::size_t at_ = 0;
-};
-
-/// Letters of the expression when all repetitions are written out.
-std::uint64_t positions(const Node& node) {
-  constexpr std::uint64_t kHuge = std::uint64_t{1} << 40;
-  if (node.kind == Node::Kind::letters) return 1;
-  std::uint64_t sum = 0;
-  for (const NodePointer& part : node.parts) sum += positions(*part);
-  if (node.kind == Node::Kind::repeat) {
-    const std::uint64_t copies = node.most == kNoLimit ? std::max(node.least, 1u) : node.most;
-    sum *= std::max<std::uint64_t>(copies, 1);
-  }
-  return std::min(sum, kHuge);
-}
 
 /// Thompson's automaton: states with at most two empty moves or one move on letters.
 class Thompson {
@@ -199,7 +24,7 @@ class Thompson {
     std::uint32_t to = 0;
   };
 
-  explicit Thompson(const Node& node) {
+  explicit Thompson(const Expression& node) {
     start = add();
     end = build(node, start);
   }
@@ -215,9 +40,9 @@ class Thompson {
   }
 
   /// Appends the node's automaton after `from`; returns its end.
-  std::uint32_t build(const Node& node, std::uint32_t from) {
+  std::uint32_t build(const Expression& node, std::uint32_t from) {
     switch (node.kind) {
-      case Node::Kind::letters: {
+      case Expression::Kind::letters: {
         const std::uint32_t to = add();
         const std::uint32_t edge = add();
         states[from].empty.push_back(edge);
@@ -225,13 +50,13 @@ class Thompson {
         states[edge].to = to;
         return to;
       }
-      case Node::Kind::sequence:
-        for (const NodePointer& part : node.parts) from = build(*part, from);
+      case Expression::Kind::sequence:
+        for (const ExpressionPointer& part : node.parts) from = build(*part, from);
         return from;
-      case Node::Kind::either: {
+      case Expression::Kind::either: {
         if (node.parts.size() == 1) return build(*node.parts.front(), from);
         const std::uint32_t joined = add();
-        for (const NodePointer& part : node.parts) {
+        for (const ExpressionPointer& part : node.parts) {
           const std::uint32_t branch = add();
           states[from].empty.push_back(branch);
           const std::uint32_t branch_end = build(*part, branch);
@@ -239,16 +64,16 @@ class Thompson {
         }
         return joined;
       }
-      case Node::Kind::repeat:
+      case Expression::Kind::repeat:
         return build_repeat(node, from);
     }
     throw InternalError("unknown node of a regular expression");
   }
 
-  std::uint32_t build_repeat(const Node& node, std::uint32_t from) {
-    const Node& part = *node.parts.front();
+  std::uint32_t build_repeat(const Expression& node, std::uint32_t from) {
+    const Expression& part = *node.parts.front();
     for (std::uint32_t i = 0; i < node.least; ++i) from = build(part, from);
-    if (node.most == kNoLimit) {
+    if (node.most == Expression::kNoLimit) {
       const std::uint32_t loop = add();
       states[from].empty.push_back(loop);
       const std::uint32_t loop_end = build(part, loop);
@@ -269,8 +94,9 @@ class Thompson {
 
 class SubsetConstruction {
  public:
-  SubsetConstruction(const Thompson& nfa, const std::string& alphabet)
-      : nfa_(nfa), seen_(nfa.states.size()) {
+  /// `positions`: letters of the expression, written out.
+  SubsetConstruction(const Thompson& nfa, const std::string& alphabet, std::uint64_t positions)
+      : nfa_(nfa), positions_(positions), seen_(nfa.states.size()) {
     dfa_.alphabet = alphabet;
   }
 
@@ -323,12 +149,13 @@ class SubsetConstruction {
       throw ConfigError(fmt::format(
           "the regular expression has {} letters written out; its automaton grows beyond {} "
           "states (it could have 2^{}); take a simpler one, or a DFA",
-          nfa_.states.size() / 2, format_whole(kMaxStates), nfa_.states.size() / 2));
+          positions_, format_whole(kMaxStates), positions_));
     }
     return entry->second;
   }
 
   const Thompson& nfa_;
+  std::uint64_t positions_;
   std::vector<bool> seen_;
   std::map<Set, std::size_t> numbers_;
   std::vector<const Set*> sets_;
@@ -336,47 +163,22 @@ class SubsetConstruction {
   Dfa dfa_;
 };
 
-/// Letters that an expression names, sorted.
-std::string named_letters(const std::string& expression) {
-  std::set<char> letters;
-  bool counting = false;
-  for (std::size_t i = 0; i < expression.size(); ++i) {
-    char c = expression[i];
-    const bool escaped = c == '\\' && i + 1 < expression.size();
-    if (escaped) c = expression[++i];
-    if (!escaped && c == '{') counting = true;
-    if (!escaped && c == '}') counting = false;
-    if (counting) continue;
-    if (escaped || std::string_view("()[]{}|*+?.^\\").find(c) == std::string::npos) {
-      letters.insert(c);
-    }
-  }
-  return {letters.begin(), letters.end()};
-}
-
 }  // namespace
 
 Dfa compile_expression(const std::string& expression, const std::string& alphabet) {
-  if (expression.empty()) {
-    throw ConfigError("the regular expression is empty; write () for the empty word");
-  }
-  if (expression.size() > kMaxText) {
-    throw ConfigError(fmt::format("a regular expression has at most {} characters, not {}",
-                                  format_whole(kMaxText),
-                                  format_whole(static_cast<std::int64_t>(expression.size()))));
-  }
-  const std::string letters =
-      parse_alphabet(alphabet.empty() ? named_letters(expression) : alphabet);
-  const NodePointer tree = Parser(expression, letters).run();
-  const std::uint64_t size = positions(*tree);
-  if (size > kMaxPositions) {
+  const std::string letters = alphabet.empty() && !expression.empty()
+                                  ? parse_alphabet(named_letters(expression))
+                                  : parse_alphabet(alphabet);
+  const ExpressionPointer tree = parse_expression(expression, letters);
+  const std::uint64_t size = letters_written(*tree);
+  if (size > kMaxLettersWritten) {
     throw ConfigError(fmt::format(
         "the regular expression has {} letters once its repetitions are written out; at most {} "
         "are taken",
-        format_whole(static_cast<std::int64_t>(size)), format_whole(kMaxPositions)));
+        format_whole(static_cast<std::int64_t>(size)), format_whole(kMaxLettersWritten)));
   }
   const Thompson nfa(*tree);
-  return minimal(SubsetConstruction(nfa, letters).run());
+  return minimal(SubsetConstruction(nfa, letters, size).run());
 }
 
 std::string stair_expression(std::size_t k) {

@@ -1,12 +1,13 @@
 // Regular expressions over a small alphabet, to a minimal automaton.
 //
 //   a          a letter            \*      a letter that is a sign otherwise
-//   .          any letter          [ab]    one of these, [^ab] any other
+//   .          any letter          [ab]    one of these, [a-c] a range, [^ab] any other
 //   xy         one after another   x|y     either
 //   x* x+ x?   repeated            x{3}  x{2,}  x{1,4}
 //   ( )        grouping; () is the empty word, [] no word at all
 //
-// A whole word must match. Parser, Thompson's automaton, subset construction, minimal automaton.
+// A whole word must match. Signs of repetition add up: a+? is (a+)?, the empty word included.
+// Parser, Thompson's automaton, subset construction, minimal automaton.
 #pragma once
 
 #include <string>

@@ -98,6 +98,7 @@ Conclusion conclude_star_free(const Setup& setup, const std::vector<Json>& resul
       fmt::format("Languages over two letters, words of up to {}", setup.size("length")),
       {"states", "languages", "star-free", "depth has settled", "disagreements"},
       {}};
+  const auto whole = [](std::size_t n) { return format_whole(static_cast<std::int64_t>(n)); };
   std::size_t part = 0;
   Count all;
   for (std::size_t states = 1; states <= setup.size("states"); ++states) {
@@ -110,9 +111,8 @@ Conclusion conclude_star_free(const Setup& setup, const std::vector<Json>& resul
       count.disagreements += found.at("disagreements").get<std::size_t>();
       all.largest_depth = std::max(all.largest_depth, found.at("largest_depth").get<std::size_t>());
     }
-    table.rows.push_back({std::to_string(states), std::to_string(count.languages),
-                          std::to_string(count.star_free), std::to_string(count.settled),
-                          std::to_string(count.disagreements)});
+    table.rows.push_back({std::to_string(states), whole(count.languages), whole(count.star_free),
+                          whole(count.settled), whole(count.disagreements)});
     all.languages += count.languages;
     all.star_free += count.star_free;
     all.disagreements += count.disagreements;

@@ -1,9 +1,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <span>
 
+#include "core/error.h"
+#include "core/text.h"
 #include "exact/partition.h"
 #include "lab/frame/options.h"
+#include "lab/ranks/circuit_cut.h"
 #include "lab/ranks/rank_experiments.h"
 #include "lab/ranks/rank_parts.h"
 
@@ -53,21 +58,81 @@ double conv_prediction(const ConvCase& c, const ConvLook& look) {
                               std::pow(bond, static_cast<double>(c.positions) / 2));
 }
 
+RankQuestion conv_question(const ConvCase& c, const std::string& partition, Pooling pooling,
+                           double predicted) {
+  RankSetting setting;
+  setting.family = Family::conv;
+  setting.width = c.channels;
+  setting.inputs = c.inputs;
+  setting.positions = c.positions;
+  setting.pooling = pooling;
+  setting.partition = partition;
+  return {setting, false, 0, predicted};
+}
+
+/// Circuits that are asked about every balanced partition, not only the two famous ones.
+std::vector<ConvCase> cut_list(const Setup& setup) {
+  if (setup.own) return {};
+  return {{2, 2, 8}, {3, 2, 8}, {2, 3, 8}, {3, 3, 8}};
+}
+
+/// One of each pair of complements.
+std::vector<std::string> cut_partitions(const ConvCase& c) {
+  std::vector<std::string> partitions = exact::balanced_partitions(c.positions);
+  std::erase_if(partitions, [](const std::string& partition) { return partition[0] != '0'; });
+  return partitions;
+}
+
 std::vector<Part> plan_conv(const Setup& setup) {
   std::vector<RankQuestion> questions;
   for (const ConvCase& c : conv_list(setup)) {
     for (const ConvLook& look : kLooks) {
-      RankSetting setting;
-      setting.family = Family::conv;
-      setting.width = c.channels;
-      setting.inputs = c.inputs;
-      setting.positions = c.positions;
-      setting.pooling = look.pooling;
-      setting.partition = exact::parse_partition(look.partition, c.positions);
-      questions.push_back({setting, false, 0, conv_prediction(c, look)});
+      questions.push_back(conv_question(c, exact::parse_partition(look.partition, c.positions),
+                                        look.pooling, conv_prediction(c, look)));
+    }
+  }
+  for (const ConvCase& c : cut_list(setup)) {
+    for (const std::string& partition : cut_partitions(c)) {
+      questions.push_back(conv_question(c, partition, Pooling::contiguous,
+                                        least_cut(partition, c.channels, c.inputs)));
     }
   }
   return rank_parts(setup, questions);
+}
+
+/// Every balanced partition: how often each rank occurs, and whether it is the least cut.
+void show_cuts(const Setup& setup, std::span<const Json> results, Conclusion& conclusion) {
+  ExhibitTable table{
+      "All balanced partitions of 8 positions, one of each pair of complements",
+      {"channels r", "inputs M", "partitions", "rank (partitions)", "not the least cut"},
+      {}};
+  double all_wrong = 0;
+  std::size_t part = 0;
+  conclusion.data["partitions"] = Json::array();
+  for (const ConvCase& c : cut_list(setup)) {
+    std::map<std::size_t, std::size_t> ranks;  // rank -> partitions
+    double wrong = 0;
+    const std::vector<std::string> partitions = cut_partitions(c);
+    for (const std::string& partition : partitions) {
+      const exact::RankResult found = rank_result(results[part++]);
+      ++ranks[found.rank];
+      const double cut = least_cut(partition, c.channels, c.inputs);
+      wrong += static_cast<double>(found.rank) != cut ? 1 : 0;
+      conclusion.data["partitions"].push_back({{"channels", c.channels},
+                                               {"inputs", c.inputs},
+                                               {"partition", partition},
+                                               {"rank", found.rank},
+                                               {"least_cut", cut}});
+    }
+    std::vector<std::string> texts;
+    for (const auto& [rank, count] : ranks) texts.push_back(fmt::format("{} ({})", rank, count));
+    table.rows.push_back({std::to_string(c.channels), std::to_string(c.inputs),
+                          std::to_string(partitions.size()), join(texts, ", "),
+                          fmt::format("{:g}", wrong)});
+    all_wrong += wrong;
+  }
+  conclusion.measures.push_back({"partitions", all_wrong});
+  conclusion.tables.push_back(std::move(table));
 }
 
 Conclusion conclude_conv(const Setup& setup, const std::vector<Json>& results) {
@@ -100,6 +165,7 @@ Conclusion conclude_conv(const Setup& setup, const std::vector<Json>& results) {
   }
   conclusion.measures = {{"wrong", wrong}};
   conclusion.tables.push_back(std::move(table));
+  if (!setup.own) show_cuts(setup, std::span<const Json>(results).subspan(part), conclusion);
   return conclusion;
 }
 
@@ -138,6 +204,12 @@ std::vector<RecurrentCase> recurrent_list(const Setup& setup) {
 std::vector<Part> plan_recurrent(const Setup& setup) {
   std::vector<RankQuestion> questions;
   for (const RecurrentCase& c : recurrent_list(setup)) {
+    if (c.positions % 2 != 0) {
+      throw ConfigError(
+          fmt::format("--positions must be even, not {}: the first and the second "
+                      "half are compared",
+                      c.positions));
+    }
     RankSetting setting;
     setting.family = Family::recurrent;
     setting.layers = c.layers;

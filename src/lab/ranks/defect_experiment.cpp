@@ -73,8 +73,9 @@ Conclusion conclude_defect(const Setup& setup, const std::vector<Json>& results)
     }
     conclusion.data["widths"].push_back(std::move(entry));
     table.rows.push_back(
-        {std::to_string(width), found["forms"].dump(), std::to_string(proved),
-         found["missing"].dump(), found["conditions"].dump(), found["zeros"].dump(),
+        {std::to_string(width), format_whole(found["forms"].get<std::int64_t>()),
+         std::to_string(proved), found["missing"].dump(), found["conditions"].dump(),
+         found["zeros"].dump(),
          fmt::format("{} of {}", found["not_vanishing"].dump(), found["evaluations"].dump()),
          eliminated});
   }

@@ -65,6 +65,12 @@ std::vector<RankQuestion> growing_lengths(const Setup& setup) {
 }
 
 std::vector<Part> plan_invariance(const Setup& setup) {
+  if (setup.size("positions") % 2 != 0) {
+    throw ConfigError(
+        fmt::format("--positions must be even, not {}: a balanced partition has two "
+                    "equal halves",
+                    setup.size("positions")));
+  }
   std::vector<RankQuestion> questions;
   for (const PartitionCase& c : partition_cases(setup)) {
     const std::vector<RankQuestion> more = all_partitions(c);
@@ -261,15 +267,16 @@ Conclusion conclude_heads(const Setup& setup, const std::vector<Json>& results) 
 }
 
 std::vector<Option> shape_options(std::size_t layers, std::size_t width) {
-  return {integer_option("layers", static_cast<std::int64_t>(layers), "L", "Depth", 1, 8),
-          integer_option("width", static_cast<std::int64_t>(width), "D", "Width", 1, 4096)};
+  return {
+      integer_option("layers", static_cast<std::int64_t>(layers), "L", "Depth", 1, 8),
+      integer_option("width", static_cast<std::int64_t>(width), "D", "Width", 1, kMaxRankWidth)};
 }
 
 }  // namespace
 
 Experiment invariance_experiment() {
   std::vector<Option> options = shape_options(2, 2);
-  options.push_back(integer_option("heads", 1, "H", "Heads", 1, 4096));
+  options.push_back(integer_option("heads", 1, "H", "Heads", 1, kMaxRankWidth));
   options.push_back(integer_option("positions", 4, "N", "Positions, even", 2, 16));
   options.push_back(
       text_option("mask", "none", "NAME", "Which positions a position sees", {"none", "causal"}));
@@ -278,7 +285,7 @@ Experiment invariance_experiment() {
 
 Experiment residual_experiment() {
   std::vector<Option> options = shape_options(2, 2);
-  options.push_back(integer_option("heads", 1, "H", "Heads", 1, 4096));
+  options.push_back(integer_option("heads", 1, "H", "Heads", 1, kMaxRankWidth));
   return {"residuals", options, plan_residual, conclude_residual};
 }
 

@@ -13,6 +13,9 @@ namespace fathom::lab {
 exact::RankSetting attention_setting(std::size_t layers, std::size_t width, std::size_t heads,
                                      std::size_t positions = 0);
 
+/// Twice as many positions are the most that an exact rank takes.
+inline constexpr double kMaxRankWidth = 2048;
+
 struct RankQuestion {
   exact::RankSetting setting;
   bool direct = false;  // from the definition, where the fast form takes the answer for granted

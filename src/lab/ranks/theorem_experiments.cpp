@@ -27,8 +27,8 @@ AnalysedNetwork network_of(const Size& size) {
 
 std::vector<Option> size_options() {
   return {integer_option("layers", 0, "L", "One depth, with --width; 0: the claim's list", 0, 8),
-          integer_option("width", 0, "D", "One width", 0, 4096),
-          integer_option("heads", 1, "H", "Heads, with --layers and --width", 1, 4096)};
+          integer_option("width", 0, "D", "One width", 0, kMaxRankWidth),
+          integer_option("heads", 1, "H", "Heads, with --layers and --width", 1, kMaxRankWidth)};
 }
 
 std::vector<Size> sizes_of(const Setup& setup, const std::vector<Size>& list) {
@@ -98,7 +98,11 @@ Conclusion conclude_sizes(const Setup& setup, const std::vector<Size>& list, int
       if (log3_rank > bounds.log3_upper + kRounding) ++above;
     }
     if (sizes[i].width == 1 && found.rank != (std::pow(3, sizes[i].layers) + 1) / 2) ++law;
-    const auto power = [](double log3) { return format_significant(std::pow(3.0, log3), 3); };
+    const auto power = [](double log3) {
+      const double value = std::pow(3.0, log3);
+      return value < 1e3 || value >= 1e7 ? format_significant(value, 3)
+                                         : format_whole(std::llround(value));
+    };
     conclusion.data["settings"].push_back(
         {{"layers", sizes[i].layers},
          {"width", sizes[i].width},

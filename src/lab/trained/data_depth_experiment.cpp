@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <tuple>
 
 #include "core/counts.h"
 #include "core/units.h"
 #include "lab/frame/options.h"
+#include "lab/trained/best_rate.h"
+#include "lab/trained/grid_exhibit.h"
 #include "lab/trained/loss_grid.h"
 #include "lab/trained/trained_experiments.h"
 #include "lab/trained/training_part.h"
@@ -71,23 +73,13 @@ std::vector<train::RunSpec> data_specs(const Setup& setup) {
 }
 
 /// Of every shape and amount only the runs at the rate with the lower mean.
-std::vector<TrainedRun> at_best_rate(const std::vector<TrainedRun>& runs) {
-  const auto cell_of = [](const TrainedRun& run) {
-    return std::tuple{run.spec.train_tokens, run.layers(), run.spec.model.width};
-  };
-  std::map<decltype(cell_of(runs[0])), std::map<double, double>> sums;
-  for (const TrainedRun& run : runs) {
-    sums[cell_of(run)][run.spec.learning_rate] +=
-        run.diverged() ? INFINITY : run.number("best_loss");
-  }
-  std::vector<TrainedRun> best;
-  for (const TrainedRun& run : runs) {
-    const auto& rates = sums.at(cell_of(run));
-    const auto least = std::min_element(rates.begin(), rates.end(),
-                                        [](auto& a, auto& b) { return a.second < b.second; });
-    if (least->first == run.spec.learning_rate) best.push_back(run);
-  }
-  return best;
+std::vector<TrainedRun> best_of_rates(const std::vector<TrainedRun>& runs) {
+  return at_best_rate(
+      runs,
+      [](const TrainedRun& run) {
+        return std::tuple{run.spec.train_tokens, run.layers(), run.spec.model.width};
+      },
+      "best_loss");
 }
 
 LossGrid amounts_by_depth(std::vector<TrainedRun> runs, const std::vector<DepthShape>& shapes) {
@@ -121,37 +113,33 @@ double growth(const LossGrid& grid, std::span<const std::size_t> seeds) {
   return best_depth(grid, grid.rows().back(), seeds) - best_depth(grid, grid.rows().front(), seeds);
 }
 
-void show_grid(const LossGrid& grid, const std::string& title, Conclusion& conclusion) {
-  ExhibitTable table{
-      title + ": best held-out loss, nats per byte, mean over the seeds", {"training text"}, {}};
-  ExhibitChart chart{title, "layers", "best held-out loss, nats per byte", true, false, {}};
-  for (const std::int64_t layers : grid.columns()) {
-    table.columns.push_back(fmt::format("{} layer{}", layers, layers == 1 ? "" : "s"));
-  }
+void show_amounts(const LossGrid& grid, const std::string& title, Conclusion& conclusion) {
+  GridLook look;
+  look.title = title + ": best held-out loss, nats per byte, mean over the seeds";
+  look.corner = "training text";
+  look.chart = title;
+  look.x_label = "layers";
+  look.y_label = "best held-out loss, nats per byte";
+  look.row_name = [](std::int64_t amount) { return format_count(as_double(amount)) + " bytes"; };
+  look.column_name = [](std::int64_t layers) {
+    return fmt::format("{} layer{}", layers, layers == 1 ? "" : "s");
+  };
+  look.cell = [](const ChartDot& dot) { return fmt::format("{:.4f}", dot.y); };
+  show_grid(grid, look, conclusion);
+  ExhibitTable& table = conclusion.tables.back();
   table.columns.emplace_back("best depth");
-  for (const std::int64_t amount : grid.rows()) {
-    const std::string name = format_count(as_double(amount)) + " bytes";
-    std::vector<std::string> row{name};
-    ChartSeries series{name, {}};
-    for (const std::int64_t layers : grid.columns()) {
-      row.push_back(fmt::format("{:.4f}", grid.mean(amount, layers, grid.seeds())));
-      series.dots.push_back(grid.dot(amount, layers));
-    }
-    row.push_back(fmt::format("{:g}", best_depth(grid, amount, grid.seeds())));
-    table.rows.push_back(std::move(row));
-    chart.series.push_back(std::move(series));
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    table.rows[i].push_back(fmt::format("{:g}", best_depth(grid, grid.rows()[i], grid.seeds())));
   }
-  conclusion.tables.push_back(std::move(table));
-  conclusion.charts.push_back(std::move(chart));
 }
 
 Conclusion conclude_data(const Setup& setup, const std::vector<Json>& results) {
   const DataGrid shapes = data_grid(setup);
   const auto runs = trained_runs(data_specs(setup), results);
-  const std::vector<TrainedRun> best = at_best_rate(runs);
+  const std::vector<TrainedRun> best = best_of_rates(runs);
   const LossGrid fixed = amounts_by_depth(best, shapes.fixed);
   Conclusion conclusion;
-  show_grid(fixed, fmt::format("Width {}", shapes.fixed.front().width), conclusion);
+  show_amounts(fixed, fmt::format("Width {}", shapes.fixed.front().width), conclusion);
   if (setup.quick) {
     conclusion.measures = {{"monotone", {}}, {"little", {}}, {"much", {}}, {"equal-size", {}}};
     conclusion.notes.emplace_back("two amounts and narrow networks do not judge the claim");
@@ -164,7 +152,7 @@ Conclusion conclude_data(const Setup& setup, const std::vector<Json>& results) {
     std::vector<DepthShape> equal_shapes = shapes.equal;
     equal_shapes.push_back({6, 128});
     const LossGrid equal = amounts_by_depth(ends, equal_shapes);
-    show_grid(equal, "At the parameters of 6 x 128", conclusion);
+    show_amounts(equal, "At the parameters of 6 x 128", conclusion);
     conclusion.measures = {
         fixed.measure("monotone", [&](auto seeds) { return falls(fixed, seeds); }),
         fixed.measure("little",

@@ -6,6 +6,7 @@
 
 #include "core/counts.h"
 #include "lab/frame/options.h"
+#include "lab/trained/task_heads.h"
 #include "lab/trained/trained_experiments.h"
 #include "lab/trained/training_part.h"
 #include "probe/head_distances.h"
@@ -31,6 +32,24 @@ std::vector<train::RunSpec> role_specs(const Setup& setup) {
                     setup.quick ? 20000 : 400000, setup.quick ? 3 : 6, setup.quick ? 64 : 128,
                     setup.quick ? 4 : 8, setup.quick ? 128 : 256, steps, setup.quick ? 16 : 64,
                     setup.quick ? 3e-3 : 1e-3, steps / 10, seed, steps / 2)));
+  }
+  return specs;
+}
+
+/// Brackets stand in for syntax: which bracket closes which is known.
+std::vector<train::RunSpec> bracket_specs(const Setup& setup) {
+  std::vector<train::RunSpec> specs;
+  for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
+    const int steps = setup.quick ? 300 : 4000;
+    specs.push_back(lab_run_spec(
+        setup, fmt::format("[data]\ntask = \"dyck\"\nsymbols = 4\neval_tokens = {}\n"
+                           "[model]\nlayers = {}\nwidth = {}\nheads = 4\ncontext = 64\n"
+                           "init_std = 0.06\n"
+                           "[train]\nsteps = {}\nbatch = {}\nlearning_rate = 1e-3\nwarmup = {}\n"
+                           "schedule = \"linear\"\nfloor = 0.0\nweight_decay = 0.01\nseed = {}\n"
+                           "checkpoint_every = {}\n",
+                           setup.quick ? 6400 : 64000, setup.quick ? 2 : 4, setup.quick ? 32 : 64,
+                           steps, setup.quick ? 16 : 64, steps / 10, seed, steps / 2)));
   }
   return specs;
 }
@@ -157,8 +176,43 @@ PreviousHeads previous_heads(const TrainedRun& run) {
   return found;
 }
 
+/// Largest share of a run's heads, less what the best fixed distance reaches.
+double bracket_gain(const TrainedRun& run) {
+  double best = 0;
+  for (const Json& layer : run.result.at("brackets")) {
+    for (const Json& share : layer) best = std::max(best, share.get<double>());
+  }
+  return best - run.number("bracket_offset");
+}
+
+ExhibitTable bracket_table(const std::vector<TrainedRun>& runs) {
+  ExhibitTable table{
+      "Dyck brackets: closing brackets, in percent, from which the best head of a "
+      "layer looks most at the bracket that opened them",
+      {"seed", "accuracy of the model", "best fixed distance"},
+      {}};
+  for (std::int64_t layer = 1; layer <= runs.front().layers(); ++layer) {
+    table.columns.push_back(fmt::format("layer {}", layer));
+  }
+  for (const TrainedRun& run : runs) {
+    std::vector<std::string> row{std::to_string(run.spec.seed), percent(run.number("accuracy")),
+                                 percent(run.number("bracket_offset"))};
+    for (const Json& layer : run.result.at("brackets")) {
+      const auto shares = layer.get<std::vector<double>>();
+      row.push_back(percent(*std::max_element(shares.begin(), shares.end())));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 Conclusion conclude_roles(const Setup& setup, const std::vector<Json>& results) {
-  const auto runs = trained_runs(role_specs(setup), results);
+  const std::vector<train::RunSpec> specs = role_specs(setup);
+  const auto middle_result = results.begin() + std::ssize(specs);
+  const auto runs = trained_runs(specs, {results.begin(), middle_result});
+  const auto bracket_runs = trained_runs(bracket_specs(setup), {middle_result, results.end()});
+  double brackets = INFINITY;
+  for (const TrainedRun& run : bracket_runs) brackets = std::min(brackets, bracket_gain(run));
   double best = INFINITY;
   double place = 0;
   double sink = INFINITY;
@@ -179,9 +233,10 @@ Conclusion conclude_roles(const Setup& setup, const std::vector<Json>& results) 
   conclusion.measures = {{"previous", value(best)},
                          {"low", value(place)},
                          {"sink", value(sink)},
-                         {"alike", value(nearer)}};
+                         {"alike", value(nearer)},
+                         {"brackets", value(brackets)}};
   const std::vector<LayerMeans> layers = layers_of(runs);
-  conclusion.tables.push_back(role_table(layers));
+  conclusion.tables = {role_table(layers), bracket_table(bracket_runs)};
   conclusion.charts.push_back(role_chart(layers));
   if (setup.quick) {
     conclusion.notes.emplace_back(
@@ -195,15 +250,19 @@ Conclusion conclude_roles(const Setup& setup, const std::vector<Json>& results) 
   return conclusion;
 }
 
+std::vector<Part> role_parts(const Setup& setup) {
+  std::vector<Part> parts = training_parts(setup, role_specs(setup), {"heads v1", read_heads});
+  for (Part& part :
+       training_parts(setup, bracket_specs(setup), {"bracket heads v1", read_bracket_heads})) {
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
 }  // namespace
 
 Experiment head_roles_experiment() {
-  return {"heads-by-layer",
-          {seeds_option(3, 1)},
-          [](const Setup& setup) {
-            return training_parts(setup, role_specs(setup), {"heads v1", read_heads});
-          },
-          conclude_roles};
+  return {"heads-by-layer", {seeds_option(3, 1)}, role_parts, conclude_roles};
 }
 
 }  // namespace fathom::lab

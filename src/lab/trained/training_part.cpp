@@ -19,6 +19,7 @@
 #include "data/named_corpora.h"
 #include "data/prepare.h"
 #include "data/token_set.h"
+#include "study/planned_run.h"
 #include "study/run_state.h"
 #include "study/study_folder.h"
 #include "study/worker_process.h"
@@ -174,16 +175,28 @@ train::RunRecord train_in_worker(const Setup& setup, const train::RunSpec& spec,
   }
 }
 
+/// A run with what it reads.
+struct OpenedSpec {
+  train::RunSpec spec;
+  const data::TokenSet* tokens = nullptr;  // none for a task
+
+  Hash128 hash() const { return tokens == nullptr ? Hash128{} : tokens->hash(); }
+};
+
+OpenedSpec open_spec(const Setup& setup, train::RunSpec spec) {
+  if (spec.has_task()) return {std::move(spec), nullptr};
+  spec.tokens = (setup.folder / "tokens").string();
+  const data::TokenSet& tokens = default_tokens(spec.tokens);
+  return {resolve(spec, tokens), &tokens};
+}
+
 /// Brings the run to its record. A stop leaves a checkpoint first.
-Json train_part(const Setup& setup, train::RunSpec spec, const RunReader& reader,
+Json train_part(const Setup& setup, const train::RunSpec& given, const RunReader& reader,
                 const Ticker& tick) {
-  const data::TokenSet* tokens = nullptr;
-  if (!spec.has_task()) {
-    spec.tokens = (setup.folder / "tokens").string();
-    tokens = &default_tokens(spec.tokens);
-    spec = resolve(spec, *tokens);
-  }
-  const std::string id = run_id(spec, tokens == nullptr ? Hash128{} : tokens->hash());
+  const OpenedSpec opened = open_spec(setup, given);
+  const train::RunSpec& spec = opened.spec;
+  const data::TokenSet* tokens = opened.tokens;
+  const std::string id = run_id(spec, opened.hash());
   const study::StudyRunFolder folder = study::StudyFolder(setup.folder).run(id);
   const train::RunRecord record = setup.program.empty()
                                       ? train_here(spec, tokens, folder, tick)
@@ -198,9 +211,10 @@ Json train_part(const Setup& setup, train::RunSpec spec, const RunReader& reader
 double seconds_of(const train::RunSpec& spec, const Setup& setup) {
   const model::ModelSpec& model = spec.model;
   const double wide = as_double(model.width);
-  const double layer = 4 * wide * wide +
-                       (model.feed_forward ? 2 * wide * as_double(model.resolved_ffn()) : 0) +
-                       as_double(model.context) * wide;
+  const double narrow = as_double(model.layer_width());
+  const double layer = 4 * narrow * narrow +
+                       (model.feed_forward ? 2 * narrow * as_double(model.resolved_ffn()) : 0) +
+                       as_double(model.context) * narrow;
   const double weights =
       as_double(model.layers) * layer + wide * as_double(std::max<std::int64_t>(256, model.vocab));
   const double flops = 6 * weights * as_double(spec.tokens_per_step());
@@ -230,11 +244,17 @@ std::vector<Part> training_parts(const Setup& setup, const std::vector<train::Ru
     const double cost = seconds_of(spec, setup);
     seconds += cost;
     const std::string prefix = reader.name.empty() ? "" : reader.name + " ";
-    parts.push_back({prefix + training_key(spec), cost, [setup, spec, reader](const Ticker& tick) {
+    parts.push_back({prefix + training_key(spec), cost,
+                     [setup, spec, reader](const Ticker& tick) {
                        return train_part(setup, spec, reader, tick);
+                     },
+                     [setup, spec] {
+                       const OpenedSpec opened = open_spec(setup, spec);
+                       return study::plan_run(opened.spec, opened.hash());
                      }});
   }
   const bool gpu = setup.device.kind == engine::DeviceKind::cuda;
+  if (setup.remote) return parts;
   if (gpu) engine::cuda_module();  // or a DeviceError
   check_cost(setup,
              fmt::format("{} training runs{}", specs.size(),

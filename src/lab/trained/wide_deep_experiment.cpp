@@ -6,196 +6,155 @@
 #include "core/counts.h"
 #include "core/units.h"
 #include "lab/frame/options.h"
-#include "lab/trained/loss_grid.h"
 #include "lab/trained/trained_experiments.h"
-#include "lab/trained/training_part.h"
-#include "train/step_benchmark.h"
+#include "lab/trained/wide_deep_grid.h"
 
 namespace fathom::lab {
 namespace {
 
-struct WideTask {
-  data::TaskKind kind;
-  const char* mask;  // "causal" where a later input gives the answer away
-  int context, eval_examples, batch, steps;
-};
+using SeedSpan = std::span<const std::size_t>;
 
-struct WideShape {
-  const char* name;
-  int layers, heads, ffn;
-};
-// Their places in the list of shapes.
-constexpr std::int64_t kDeepShape = 0;
-constexpr std::int64_t kWideShape = 1;
-constexpr std::int64_t kMatchedShape = 2;
+/// One grid with its runs, and the accuracies of every mechanism.
+struct GridScores {
+  WideGrid grid;
+  std::vector<TrainedRun> runs;
+  std::vector<LossGrid> scores;
 
-/// How scores become weights: another mechanism is another row.
-struct Mechanism {
-  const char* name;
-  const char* keys;  // of [model]
-};
-
-struct WideGrid {
-  std::vector<WideTask> tasks;
-  std::vector<WideShape> shapes;
-  std::vector<Mechanism> mechanisms;
-  int width;
-};
-
-/// As many heads of size 16 in every shape; the third has the parameters of the first.
-WideGrid wide_grid(const Setup& setup) {
-  const std::vector<Mechanism> softmax{{"softmax", ""}};
-  if (setup.quick) {
-    return {{{data::TaskKind::era, "bidirectional", 128, 400, 16, 300},
-             {data::TaskKind::sort, "causal", 32, 200, 32, 500}},
-            {{"4 layers", 4, 2, 128}, {"1 layer", 1, 8, 128}, {"1 layer, equal size", 1, 8, 512}},
-            softmax,
-            64};
+  /// The first run of a mechanism and a task, which has the baselines of its examples.
+  const TrainedRun& run_of(std::size_t mechanism, std::size_t task) const {
+    const std::size_t seeds = scores.front().seeds().size();
+    return runs[(mechanism * grid.tasks.size() + task) * grid.shapes.size() * seeds];
   }
-  return {{{data::TaskKind::listops, "bidirectional", 128, 4000, 128, 6000},
-           {data::TaskKind::era, "bidirectional", 1024, 2000, 32, 3000},
-           {data::TaskKind::same_speaker, "bidirectional", 1024, 2000, 32, 2000},
-           {data::TaskKind::sort, "causal", 64, 2000, 128, 3000}},
-          {{"8 layers of 4 heads", 8, 4, 256},
-           {"1 layer of 32", 1, 32, 256},
-           {"1 layer of 32, equal size", 1, 32, 2048},
-           {"2 layers of 16", 2, 16, 256}},
-          softmax,
-          128};
-}
-
-std::string wide_toml(const WideGrid& grid, const WideTask& task, const WideShape& shape,
-                      const Mechanism& mechanism, std::size_t seed) {
-  return fmt::format(
-      "[data]\ntask = \"{}\"\neval_tokens = {}\n"
-      "[model]\nlayers = {}\nwidth = {}\nheads = {}\nhead_size = 16\nffn = {}\ncontext = {}\n"
-      "mask = \"{}\"\ntied = false\ninit_std = 0.04\n{}"
-      "[train]\nsteps = {}\nbatch = {}\nlearning_rate = 1e-3\nschedule = \"linear\"\nfloor = 0.0\n"
-      "warmup = {}\nweight_decay = 0.01\nseed = {}\ncheckpoint_every = {}\n",
-      name_of(task.kind), task.eval_examples * task.context, shape.layers, grid.width, shape.heads,
-      shape.ffn, task.context, task.mask, mechanism.keys, task.steps, task.batch, task.steps / 10,
-      seed, task.steps / 2);
-}
-
-std::vector<train::RunSpec> wide_specs(const Setup& setup) {
-  const WideGrid grid = wide_grid(setup);
-  std::vector<train::RunSpec> specs;
-  for (const Mechanism& mechanism : grid.mechanisms) {
-    for (const WideTask& task : grid.tasks) {
-      for (const WideShape& shape : grid.shapes) {
-        for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
-          specs.push_back(lab_run_spec(setup, wide_toml(grid, task, shape, mechanism, seed)));
-        }
-      }
+  double gain(std::size_t mechanism, std::int64_t task, SeedSpan seeds) const {
+    const LossGrid& each = scores[mechanism];
+    return each.mean(task, kWideShape, seeds) - each.mean(task, kDeepShape, seeds);
+  }
+  /// Wide less deep, mean over the tasks.
+  double mean_gain(std::size_t mechanism, SeedSpan seeds) const {
+    double sum = 0;
+    for (std::int64_t task = 0; task < std::ssize(grid.tasks); ++task) {
+      sum += gain(mechanism, task, seeds);
     }
+    return sum / as_double(grid.tasks.size());
   }
-  return specs;
-}
+};
 
-/// Forward pass of one sequence of the longest task on one thread of the processor.
-std::vector<Part> latency_parts(const Setup& setup) {
-  const WideGrid grid = wide_grid(setup);
-  const WideTask& longest =
-      *std::max_element(grid.tasks.begin(), grid.tasks.end(),
-                        [](const WideTask& a, const WideTask& b) { return a.context < b.context; });
-  Setup processor = setup;
-  processor.device = {};
-  std::vector<Part> parts;
-  for (const Mechanism& mechanism : grid.mechanisms) {
-    for (const WideShape& shape : grid.shapes) {
-      const train::RunSpec spec =
-          lab_run_spec(processor, wide_toml(grid, longest, shape, mechanism, 1));
-      parts.push_back(
-          {"latency " + training_key(spec), 1, [spec](const Ticker&) {
-             model::BuildOptions options;
-             options.batch = 1;
-             const auto timing = train::time_forward(spec.model, options, spec.place(), 2);
-             return Json{{"seconds", timing.best_seconds}, {"memory_bytes", timing.memory_bytes}};
-           }});
+std::vector<GridScores> read_grids(const Setup& setup, const std::vector<Json>& results) {
+  std::vector<GridScores> read;
+  auto next = results.begin();
+  for (const WideGrid& grid : wide_grids(setup)) {
+    const std::vector<train::RunSpec> specs = wide_specs(setup, grid);
+    GridScores each{grid, trained_runs(specs, {next, next + std::ssize(specs)}), {}};
+    next += std::ssize(specs);
+    const std::size_t size = each.runs.size() / grid.mechanisms.size();
+    for (std::size_t i = 0; i < grid.mechanisms.size(); ++i) {
+      each.scores.push_back(wide_accuracies(grid, std::span(each.runs).subspan(i * size, size)));
     }
+    read.push_back(std::move(each));
   }
-  return parts;
+  return read;
 }
 
 std::vector<Part> wide_parts(const Setup& setup) {
-  std::vector<Part> parts = training_parts(setup, wide_specs(setup));
-  for (Part& part : latency_parts(setup)) parts.push_back(std::move(part));
+  std::vector<train::RunSpec> specs;
+  for (const WideGrid& grid : wide_grids(setup)) {
+    for (train::RunSpec& spec : wide_specs(setup, grid)) specs.push_back(std::move(spec));
+  }
+  std::vector<Part> parts = training_parts(setup, specs);
+  parts.push_back(latency_part(setup));
   return parts;
 }
 
-/// Accuracies of one mechanism, tasks by shapes, each by its place in the grid.
-LossGrid accuracies(const WideGrid& grid, std::span<const TrainedRun> runs) {
-  const auto place = [](const auto& list, const auto& is_it) {
-    return std::find_if(list.begin(), list.end(), is_it) - list.begin();
-  };
-  return {{runs.begin(), runs.end()},
-          [&](const TrainedRun& run) {
-            return place(grid.tasks,
-                         [&](const WideTask& task) { return task.kind == run.spec.task.kind; });
-          },
-          [&](const TrainedRun& run) {
-            return place(grid.shapes, [&](const WideShape& shape) {
-              return shape.layers == run.layers() && shape.ffn == run.spec.model.ffn;
-            });
-          },
-          "accuracy"};
-}
-
-ExhibitTable accuracy_table(const WideGrid& grid, const std::vector<LossGrid>& scores,
-                            const std::vector<TrainedRun>& runs, std::size_t seeds) {
-  ExhibitTable table{
-      "Accuracy in percent, mean over the seeds (least to most), and what needs no "
-      "reading: always the commonest answer, and the commonest for the first token",
-      {"mechanism", "task"},
-      {}};
+ExhibitTable accuracy_table(const GridScores& each) {
+  const WideGrid& grid = each.grid;
+  ExhibitTable table{fmt::format("Accuracy in percent ({}), mean over the seeds (least to most), "
+                                 "and what needs no reading: always the commonest answer, and the "
+                                 "commonest for the first token",
+                                 grid.name),
+                     {"mechanism", "task"},
+                     {}};
   for (const WideShape& shape : grid.shapes) table.columns.emplace_back(shape.name);
   table.columns.insert(table.columns.end(), {"commonest", "by first token"});
-  for (std::size_t mechanism = 0; mechanism < scores.size(); ++mechanism) {
-    for (std::int64_t task = 0; task < std::ssize(grid.tasks); ++task) {
-      std::vector<std::string> row{grid.mechanisms[mechanism].name,
-                                   name_of(grid.tasks[as_size(task)].kind)};
+  for (std::size_t mechanism = 0; mechanism < grid.mechanisms.size(); ++mechanism) {
+    for (std::size_t task = 0; task < grid.tasks.size(); ++task) {
+      std::vector<std::string> row{grid.mechanisms[mechanism].name, name_of(grid.tasks[task].kind)};
       for (std::int64_t shape = 0; shape < std::ssize(grid.shapes); ++shape) {
-        const ChartDot dot = scores[mechanism].dot(task, shape);
+        const ChartDot dot = each.scores[mechanism].dot(as_signed(task), shape);
         row.push_back(
             fmt::format("{} ({} to {})", percent(dot.y), percent(*dot.low), percent(*dot.high)));
       }
-      const TrainedRun& first =
-          runs[((mechanism * grid.tasks.size()) + as_size(task)) * grid.shapes.size() * seeds];
-      row.push_back(percent(first.number("majority")));
-      row.push_back(percent(first.number("first_token")));
+      row.push_back(percent(each.run_of(mechanism, task).number("majority")));
+      row.push_back(percent(each.run_of(mechanism, task).number("first_token")));
       table.rows.push_back(std::move(row));
     }
   }
   return table;
 }
 
-ExhibitTable cost_table(const WideGrid& grid, const std::vector<TrainedRun>& runs,
-                        std::span<const Json> latencies, std::size_t seeds) {
+/// "-1.2 (-2.0 to -0.4)" in points.
+std::string points(const Measure& measure) {
+  if (!measure.value) return "-";
+  std::string value = fmt::format("{:+.1f}", 100 * *measure.value);
+  if (!measure.interval) return value;
+  return fmt::format("{} ({:+.1f} to {:+.1f})", value, 100 * measure.interval->low,
+                     100 * measure.interval->high);
+}
+
+ExhibitTable gain_table(const GridScores& each) {
   ExhibitTable table{
-      "Size and speed: parameters, and one forward pass of the longest sequence on "
-      "one thread of the processor",
-      {"mechanism", "shape", "parameters", "time", "memory"},
+      "One layer less the deep shape by mechanism, points of accuracy (95 % interval)",
+      {"mechanism"},
       {}};
-  for (std::size_t i = 0; i < latencies.size(); ++i) {
-    const std::size_t mechanism = i / grid.shapes.size();
-    const std::size_t shape = i % grid.shapes.size();
-    const TrainedRun& first =
-        runs[(mechanism * grid.tasks.size() * grid.shapes.size() + shape) * seeds];
-    table.rows.push_back({grid.mechanisms[mechanism].name, grid.shapes[shape].name,
-                          format_count(first.number("parameters")),
-                          format_seconds(latencies[i].at("seconds").get<double>()),
-                          format_bytes(latencies[i].at("memory_bytes").get<double>())});
+  for (const WideTask& task : each.grid.tasks) table.columns.emplace_back(name_of(task.kind));
+  table.columns.emplace_back("mean");
+  for (std::size_t m = 0; m < each.grid.mechanisms.size(); ++m) {
+    std::vector<std::string> row{each.grid.mechanisms[m].name};
+    for (std::int64_t task = 0; task < std::ssize(each.grid.tasks); ++task) {
+      row.push_back(points(
+          each.scores[m].measure("", [&](SeedSpan seeds) { return each.gain(m, task, seeds); })));
+    }
+    row.push_back(points(
+        each.scores[m].measure("", [&](SeedSpan seeds) { return each.mean_gain(m, seeds); })));
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
 
-ExhibitChart accuracy_chart(const WideGrid& grid, const LossGrid& scores) {
-  ExhibitChart chart{"Accuracy by depth at equal heads", "layers", "accuracy", true, false, {}};
+ExhibitTable cost_table(const Setup& setup, const Json& timings) {
+  const bool gpu = setup.device.kind == engine::DeviceKind::cuda;
+  ExhibitTable table{
+      fmt::format("Size and speed: parameters, and one forward pass over {} tokens on one thread "
+                  "of the processor",
+                  timed_models(setup).front().spec.model.context),
+      {"mechanism", "shape", "parameters", "time", "memory"},
+      {}};
+  if (gpu) {
+    table.columns.insert(table.columns.end(),
+                         {"GPU, one sequence", "GPU, 32 sequences", "GPU memory, 32"});
+  }
+  const std::vector<TimedModel> models = timed_models(setup);
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const auto number = [&](const char* key) { return timings[i].at(key).get<double>(); };
+    table.rows.push_back({models[i].mechanism, models[i].shape, format_count(number("parameters")),
+                          format_seconds(number("seconds")), format_bytes(number("memory_bytes"))});
+    if (!gpu) continue;
+    std::vector<std::string>& row = table.rows.back();
+    row.push_back(format_seconds(number("gpu_seconds")));
+    row.push_back(format_seconds(number("gpu_batch_seconds")));
+    row.push_back(format_bytes(number("gpu_batch_bytes")));
+  }
+  return table;
+}
+
+ExhibitChart depth_chart(const GridScores& each) {
+  const WideGrid& grid = each.grid;
+  ExhibitChart chart{
+      "Accuracy by depth at equal heads, softmax", "layers", "accuracy", true, false, {}};
   for (std::int64_t task = 0; task < std::ssize(grid.tasks); ++task) {
     ChartSeries series{name_of(grid.tasks[as_size(task)].kind), {}};
     for (std::int64_t shape = 0; shape < std::ssize(grid.shapes); ++shape) {
       if (shape == kMatchedShape) continue;
-      ChartDot dot = scores.dot(task, shape);
+      ChartDot dot = each.scores.front().dot(task, shape);
       dot.x = grid.shapes[as_size(shape)].layers;
       series.dots.push_back(dot);
     }
@@ -206,47 +165,71 @@ ExhibitChart accuracy_chart(const WideGrid& grid, const LossGrid& scores) {
   return chart;
 }
 
-std::vector<Measure> wide_measures(const WideGrid& grid, const LossGrid& scores,
-                                   std::span<const Json> latencies) {
-  std::vector<Measure> measures;
-  for (std::int64_t task = 0; task < std::ssize(grid.tasks); ++task) {
-    measures.push_back(scores.measure(name_of(grid.tasks[as_size(task)].kind), [&](auto seeds) {
-      return scores.mean(task, kWideShape, seeds) - scores.mean(task, kDeepShape, seeds);
-    }));
+/// Largest distance from what the root operator alone says.
+double farthest_from_root(const GridScores& each, SeedSpan seeds) {
+  double farthest = 0;
+  for (const std::int64_t shape : each.scores.front().columns()) {
+    const double score = each.scores.front().mean(0, shape, seeds);
+    farthest = std::max(farthest, std::abs(score - each.run_of(0, 0).number("first_token")));
   }
-  measures.push_back(scores.measure("equal-size", [&](auto seeds) {
+  return farthest;
+}
+
+std::vector<Measure> wide_measures(const std::vector<GridScores>& grids, const Json& timings) {
+  const GridScores& softmax = grids[0];
+  const GridScores& mechanisms = grids[1];
+  const GridScores& lists = grids[2];
+  const LossGrid& scores = softmax.scores.front();
+  std::vector<Measure> measures;
+  for (std::int64_t task = 0; task < std::ssize(softmax.grid.tasks); ++task) {
+    measures.push_back(
+        scores.measure(name_of(softmax.grid.tasks[as_size(task)].kind),
+                       [&](SeedSpan seeds) { return softmax.gain(0, task, seeds); }));
+  }
+  measures.push_back(scores.measure("equal-size", [&](SeedSpan seeds) {
     double sum = 0;
     for (const std::int64_t task : scores.rows()) {
       sum += scores.mean(task, kMatchedShape, seeds) - scores.mean(task, kDeepShape, seeds);
     }
     return sum / as_double(scores.rows().size());
   }));
-  measures.push_back({"latency", latencies[as_size(kDeepShape)].at("seconds").get<double>() /
-                                     latencies[as_size(kWideShape)].at("seconds").get<double>()});
+  measures.push_back(mechanisms.scores.front().measure("mechanisms", [&](SeedSpan seeds) {
+    double sum = 0;
+    for (std::size_t m = 0; m < mechanisms.scores.size(); ++m)
+      sum += mechanisms.mean_gain(m, seeds);
+    return sum / as_double(mechanisms.scores.size());
+  }));
+  measures.push_back(lists.scores.front().measure(
+      "long-lists", [&](SeedSpan seeds) { return farthest_from_root(lists, seeds); }));
+  measures.push_back({"latency", timings[as_size(kDeepShape)].at("seconds").get<double>() /
+                                     timings[as_size(kWideShape)].at("seconds").get<double>()});
   return measures;
 }
 
 Conclusion conclude_wide(const Setup& setup, const std::vector<Json>& results) {
-  const WideGrid grid = wide_grid(setup);
-  const std::vector<train::RunSpec> specs = wide_specs(setup);
-  const auto runs = trained_runs(specs, {results.begin(), results.begin() + std::ssize(specs)});
-  const std::span<const Json> latencies = std::span(results).subspan(specs.size());
-  std::vector<LossGrid> scores;
-  const std::size_t each = runs.size() / grid.mechanisms.size();
-  for (std::size_t i = 0; i < grid.mechanisms.size(); ++i) {
-    scores.push_back(accuracies(grid, std::span(runs).subspan(i * each, each)));
-  }
+  const std::vector<GridScores> grids = read_grids(setup, results);
   Conclusion conclusion;
-  conclusion.tables = {accuracy_table(grid, scores, runs, setup.size("seeds")),
-                       cost_table(grid, runs, latencies, setup.size("seeds"))};
-  conclusion.charts.push_back(accuracy_chart(grid, scores.front()));
-  if (setup.quick) {
-    conclusion.measures = {{"listops", {}}, {"era", {}},        {"same-speaker", {}},
-                           {"sort", {}},    {"equal-size", {}}, {"latency", {}}};
-    conclusion.notes.emplace_back("--quick trains narrower networks on two tasks and judges none");
-  } else {
-    conclusion.measures = wide_measures(grid, scores.front(), latencies);
+  std::vector<TrainedRun> runs;
+  for (const GridScores& each : grids) {
+    conclusion.tables.push_back(accuracy_table(each));
+    if (each.grid.mechanisms.size() > 1) conclusion.tables.push_back(gain_table(each));
+    runs.insert(runs.end(), each.runs.begin(), each.runs.end());
   }
+  conclusion.tables.push_back(cost_table(setup, results.back()));
+  conclusion.charts.push_back(depth_chart(grids.front()));
+  if (setup.quick) {
+    for (const char* id : {"listops", "era", "same-speaker", "sort", "equal-size", "mechanisms",
+                           "long-lists", "latency"}) {
+      conclusion.measures.push_back({id, {}});
+    }
+    conclusion.notes.emplace_back(
+        "--quick trains narrower networks for a few hundred steps and judges nothing by them");
+  } else {
+    conclusion.measures = wide_measures(grids, results.back());
+  }
+  conclusion.notes.emplace_back(
+      "the token that asks stands in front, where it is the global token of Longformer and "
+      "BigBird; local blocks see nothing outside their own at any depth, as published");
   conclusion.notes.emplace_back(
       "held-out passages come from speeches that training does not read; years in the text are "
       "among what a model may use");
