@@ -3,12 +3,14 @@
 # scratch folder of its own. Prints one table; what is wrong is kept, case by case, in OUT.
 #   tests/attack/all.sh FOLDER SECONDS SEED OUT [MUTANTS] [FLIPS] [KILLS]
 # FOLDER holds attack, fathom and libattack_faults.so. The last three are numbers of processes
-# (default 7, 1 and 2); together they share 200,000 mutants, 5,000 flips and 1,000 kills.
+# (default 7, 1 and 2; 0 leaves a kind out); together they share 200,000 mutants, 5,000 flips and
+# 1,000 kills.
 set -euo pipefail
 folder=$(realpath "$1") seconds=$2 seed=$3 out=$4
 mkdir -p "$out"
 out=$(realpath "$out")
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 GOMP_SPINCOUNT=1000
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=detect_leaks=0
 declare -a processes=()
 
 start() {  # KIND PROCESSES CASES
@@ -34,6 +36,7 @@ rm -rf "$out"/scratch-*
 cat "$out"/*.wrong
 printf '%-10s %10s %8s %12s %12s\n' attack cases wrong 'worst s' 'worst MB'
 for kind in mutants flips kills; do
+  compgen -G "$out/$kind-*.table" >/dev/null || continue
   tail -qn1 "$out/$kind"-*.table | awk -v kind="$kind" '$1 == kind {
       cases += $2; wrong += $4
       if ($6 > seconds) seconds = $6

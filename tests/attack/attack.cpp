@@ -23,6 +23,7 @@
 #include <iostream>
 #include <map>
 
+#include "attack/child.h"
 #include "attack/kills.h"
 #include "attack/summary.h"
 #include "attack/targets.h"
@@ -32,17 +33,17 @@ namespace fathom::attack {
 namespace {
 
 struct Tally {
-  std::size_t cases = 0, noticed = 0, harmless = 0, wrong = 0;
+  std::size_t cases = 0, noticed = 0, harmless = 0, stopped = 0, wrong = 0;
   double seconds = 0;  // of processor time, all together
 };
 
 void print_table(const std::map<std::string, Tally>& tallies, const char* third) {
   const auto row = [](const std::string& name, const Tally& tally) {
-    fmt::print("{:<26} {:>8} {:>8} {:>9} {:>8} {:>9.1f}\n", name, tally.cases, tally.noticed,
-               tally.harmless, tally.wrong, tally.seconds);
+    fmt::print("{:<26} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9.1f}\n", name, tally.cases, tally.noticed,
+               tally.harmless, tally.stopped, tally.wrong, tally.seconds);
   };
-  fmt::print("{:<26} {:>8} {:>8} {:>9} {:>8} {:>9}\n", "file", "cases", "noticed", "harmless",
-             third, "seconds");
+  fmt::print("{:<26} {:>8} {:>8} {:>9} {:>8} {:>8} {:>9}\n", "file", "cases", "noticed", "harmless",
+             "stopped", third, "seconds");
   Tally sum;
   for (const auto& [name, tally] : tallies) {
     row(name, tally);
@@ -50,6 +51,7 @@ void print_table(const std::map<std::string, Tally>& tallies, const char* third)
     sum.cases += tally.cases;
     sum.noticed += tally.noticed;
     sum.harmless += tally.harmless;
+    sum.stopped += tally.stopped;
     sum.wrong += tally.wrong;
   }
   row("all", sum);
@@ -139,12 +141,15 @@ std::vector<std::size_t> turns_of(const std::vector<Target>& targets) {
 }
 
 int mutants(std::size_t count, std::uint64_t seed, std::size_t first) {
-  constexpr double kMostBytes = 2e9;
   const Specimen specimen;
-  const std::vector<Target> targets = all_targets(specimen);
-  for (const Target& target : targets) {
+  std::vector<Target> targets = all_targets(specimen);
+  for (Target& target : targets) {
+    target.usual_seconds = 5 * kLimitSeconds;
     const Outcome whole = look_at(target, file_bytes(target.file));
-    if (whole.noticed) throw std::runtime_error(target.name + ": unharmed: " + whole.talk);
+    if (whole.noticed || !whole.in_order) {
+      throw std::runtime_error(target.name + ": unharmed: " + whole.talk);
+    }
+    target.usual_seconds = whole.seconds;
   }
   const std::vector<std::size_t> turns = turns_of(targets);
   std::map<std::string, Tally> tallies;
@@ -156,6 +161,7 @@ int mutants(std::size_t count, std::uint64_t seed, std::size_t first) {
     const Outcome outcome = look_at(target, content);
     Tally& tally = tallies[target.name];
     add(summary, tally, outcome, target.commands.size());
+    tally.stopped += outcome.stopped ? 1 : 0;
     if (outcome.in_order && outcome.peak_bytes < kMostBytes) {
       ++(outcome.noticed ? tally.noticed : tally.harmless);
     } else {

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <chrono>
+#include <ctime>
 #include <sstream>
 
 #include "cli/command_line.h"
@@ -44,8 +45,33 @@ void write_all(int file, const std::string& text) {
   _exit(code);
 }
 
+double processor_seconds(pid_t process) {
+  clockid_t clock;
+  timespec time{};
+  if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Tells a child to stop, once, when it has used up its time.
+class Interruption {
+ public:
+  Interruption(pid_t child, double seconds) : child_(child), seconds_(seconds) {}
+  bool came() const { return came_; }
+  void look() {
+    if (came_ || processor_seconds(child_) < seconds_) return;
+    kill(child_, SIGTERM);
+    came_ = true;
+  }
+
+ private:
+  pid_t child_;
+  double seconds_;
+  bool came_ = false;
+};
+
 /// Reads both ends until they close; false when the time is up.
-bool drain(int out, int err, double limit_seconds, ChildResult& result) {
+bool drain(int out, int err, double limit_seconds, Interruption& interruption,
+           ChildResult& result) {
   const auto begin = Clock::now();
   std::array<pollfd, 2> ends{{{out, POLLIN, 0}, {err, POLLIN, 0}}};
   std::array<std::string*, 2> texts{&result.out, &result.err};
@@ -53,6 +79,7 @@ bool drain(int out, int err, double limit_seconds, ChildResult& result) {
   while (open_ends > 0) {
     const std::chrono::duration<double> waited = Clock::now() - begin;
     if (waited.count() > limit_seconds) return false;
+    interruption.look();
     if (poll(ends.data(), ends.size(), 100) <= 0) continue;
     for (std::size_t i = 0; i < ends.size(); ++i) {
       if (ends[i].fd < 0 || ends[i].revents == 0) continue;
@@ -71,7 +98,8 @@ bool drain(int out, int err, double limit_seconds, ChildResult& result) {
 
 }  // namespace
 
-ChildResult run_in_child(const std::vector<std::string>& arguments, double limit_seconds) {
+ChildResult run_in_child(const std::vector<std::string>& arguments, double limit_seconds,
+                         bool interrupted) {
   int out[2], err[2];
   ChildResult result;
   if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) return result;
@@ -80,7 +108,8 @@ ChildResult run_in_child(const std::vector<std::string>& arguments, double limit
   close(out[1]);
   close(err[1]);
   constexpr double kPatience = 30;  // the machine may have other work
-  result.hung = !drain(out[0], err[0], kPatience * limit_seconds, result);
+  Interruption interruption(child, (interrupted ? 0.5 : 2) * limit_seconds);
+  result.hung = !drain(out[0], err[0], kPatience * limit_seconds, interruption, result);
   if (result.hung) kill(child, SIGKILL);
   int status = 0;
   rusage usage{};
@@ -95,6 +124,7 @@ ChildResult run_in_child(const std::vector<std::string>& arguments, double limit
   result.hung |= WIFSIGNALED(status) && result.seconds >= limit_seconds;
   result.signal = WIFSIGNALED(status) && !result.hung ? WTERMSIG(status) : 0;
   result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  result.stopped = interruption.came() && result.code == 130;
   return result;
 }
 

@@ -21,7 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 using study::ProgramResult;
 
-/// A command that trains, the folder it trains in, and what it leaves there when nothing happens.
+/// A command that works for long, the folder it writes, and what it leaves there when nothing
+/// happens.
 struct Scene {
   std::string name;
   std::vector<std::string> first, later;  // commands; later: that goes on
@@ -30,12 +31,13 @@ struct Scene {
   long calls = 0;  // of the file system, in its longest process
 };
 
-/// What must be equal to the last bit: losses, checkpoints and the points of a study.
+/// What must be equal to the last bit: losses, checkpoints, the points of a study, tokens.
 std::string result_of(const fs::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name == "metrics.jsonl" || name == "state.safetensors" || name == "points.csv") {
+    if (name == "metrics.jsonl" || name == "state.safetensors" || name == "points.csv" ||
+        name.ends_with(".tokens") || name == "tokenizer.json") {
       files[entry.path().string()] = file_bytes(entry.path());
     }
   }
@@ -90,8 +92,19 @@ std::vector<Scene> scenes_of(const Specimen& specimen) {
   };
   const std::vector<std::string> begin{"study", "run", specimen.text("study.toml"),
                                        specimen.text("scene-study")};
-  std::vector<Scene> scenes{{"train", train(false), train(true), specimen.path("scene-run"), "", 0},
-                            {"study run", begin, begin, specimen.path("scene-study"), "", 0}};
+  const std::vector<std::string> prepare{"data",
+                                         "prepare",
+                                         specimen.text("corpus.txt"),
+                                         "-o",
+                                         specimen.text("scene-tokens"),
+                                         "--tokenizer",
+                                         "bytes",
+                                         "--documents",
+                                         "paragraphs"};
+  std::vector<Scene> scenes{
+      {"train", train(false), train(true), specimen.path("scene-run"), "", 0},
+      {"study run", begin, begin, specimen.path("scene-study"), "", 0},
+      {"data prepare", prepare, prepare, specimen.path("scene-tokens"), "", 0}};
   for (Scene& scene : scenes) {
     const fs::path count = specimen.path("count");
     const ProgramResult result = run(scene.first, scene.folder, "", count);

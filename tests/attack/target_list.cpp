@@ -118,6 +118,12 @@ std::vector<Target> study_targets(const Specimen& s) {
        {{"study", "status", s.text("design"), "--json"}},
        {},
        {}},
+  };
+}
+
+/// What is made from finished runs and proofs.
+std::vector<Target> result_targets(const Specimen& s) {
+  return {
       {"points.csv",
        s.path("points.csv"),
        Grammar::csv,
@@ -140,17 +146,29 @@ std::vector<Target> study_targets(const Specimen& s) {
       {"lab results",
        s.path("lab/results/corollary-1.json"),
        Grammar::json,
+       {{"lab", "list", s.text("lab"), "--json"}},
+       {},
+       {}},
+      {"lab results, reported",
+       s.path("lab/results/corollary-1.json"),
+       Grammar::json,
        {{"lab", "report", s.text("lab"), "-o", "-"}},
        {},
        {},
+       false},
+      {"lab parts",  // guarded, but what is printed tells the time
+       s.path("lab/parts.jsonl"),
+       Grammar::json_lines,
+       {{"lab", "run", "corollary-1", "--quick", "--out", s.text("lab")}},
+       {},
+       s.path("lab"),
        false},
       {"rank records",
        s.path("ranks.jsonl"),
        Grammar::json_lines,
        {{"rank", "table", "--layers", "2", "--widths", "1-2", "--records", s.text("ranks.jsonl")}},
        {},
-       {},
-       false},
+       {}},
   };
 }
 
@@ -197,9 +215,9 @@ std::vector<Target> foreign_targets(const Specimen& s) {
              {plan("--hardware", s.text("gpu.toml")),
               {"shape", "12x768", "--hardware", s.text("gpu.toml"), "--json"}}),
       target("spec of a study", "study.toml", Grammar::toml,
-             {{"study", "plan", s.text("study.toml"), "--json"}}),
+             {{"study", "plan", s.text("study.toml"), "--json", "--jobs", "1"}}),
       target("spec of a design", "design.toml", Grammar::toml,
-             {{"study", "plan", s.text("design.toml"), "--json"}}),
+             {{"study", "plan", s.text("design.toml"), "--json", "--jobs", "1"}}),
       target("documents", "documents.jsonl", Grammar::json_lines,
              {{"data", "prepare", s.text("documents.jsonl"), "-o", s.text("fresh"), "--tokenizer",
                "bytes"}},
@@ -221,11 +239,14 @@ std::vector<Target> all_targets(const Specimen& specimen) {
       "checkpoint, resumed", "run.toml",         "train.tokens",  "points.csv",
       "spec of a study",     "spec of a design", "law on the map"};
   std::vector<Target> all = run_targets(specimen);
-  for (auto part : {study_targets(specimen), foreign_targets(specimen)}) {
+  for (auto part : {study_targets(specimen), result_targets(specimen), foreign_targets(specimen)}) {
     all.insert(all.end(), std::make_move_iterator(part.begin()),
                std::make_move_iterator(part.end()));
   }
-  for (Target& target : all) target.slow = slow.contains(target.name);
+  for (Target& target : all) {
+    target.slow = slow.contains(target.name);
+    target.interrupted = target.name == "run.toml";
+  }
   return all;
 }
 

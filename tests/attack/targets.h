@@ -19,8 +19,10 @@ struct Target {
   std::vector<std::filesystem::path> results;
   /// A folder that the commands write to: put back after every look.
   std::filesystem::path written;
-  bool guarded = true;  // has a checksum: damage must be noticed
-  bool slow = false;    // takes tenths of a second and has fewer turns among the mutants
+  bool guarded = true;       // has a checksum: damage must be noticed
+  bool slow = false;         // takes tenths of a second and has fewer turns among the mutants
+  double usual_seconds = 0;  // of processor time, that the whole file takes
+  bool interrupted = false;  // the file says how long to train: told to stop after a while
 };
 
 std::vector<Target> all_targets(const Specimen& specimen);
@@ -29,6 +31,7 @@ struct Outcome {
   std::string result;
   bool noticed = false;  // an error, or a line that names the damage
   bool in_order = true;  // no signal, no hang, a documented exit code
+  bool stopped = false;  // was asked for long work, was told to stop and did
   double peak_bytes = 0;
   double seconds = 0;        // of its slowest command
   double total_seconds = 0;  // of all

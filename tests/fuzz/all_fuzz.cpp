@@ -10,7 +10,8 @@ using Target = int(const std::uint8_t* data, std::size_t size);
 extern "C" {
 Target safetensors_input, token_file_input, toml_input, record_input, hf_config_input, points_input,
     law_input, tokenizer_input, gguf_input, layout_input, index_input, pattern_input, spec_input,
-    design_input;
+    design_input, documents_input, hardware_input, llama2c_input, facts_input, ranks_input,
+    lab_input, automaton_input;
 int LLVMFuzzerInitialize(int* argc, char*** argv);
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 }
@@ -36,6 +37,13 @@ constexpr Entry kTargets[] = {
     {"pattern", pattern_input},
     {"spec", spec_input},
     {"design", design_input},
+    {"documents", documents_input},
+    {"hardware", hardware_input},
+    {"llama2c", llama2c_input},
+    {"facts", facts_input},
+    {"ranks", ranks_input},
+    {"lab", lab_input},
+    {"automaton", automaton_input},
 };
 Target* chosen = nullptr;
 

@@ -1,4 +1,4 @@
-// Fuzzer bytes as a file in memory, for readers that open a path.
+// Fuzzer bytes as a file in memory, for readers that open a path, and what every reader owes.
 #pragma once
 
 #include <sys/mman.h>
@@ -8,8 +8,21 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
+
+#include "core/error.h"
 
 namespace fathom {
+
+/// Runs a reader: it may refuse, in one line; any other exception ends the program.
+template <typename Read>
+void read_or_refuse(Read&& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).find('\n') != std::string_view::npos) std::abort();
+  }
+}
 
 class FuzzFile {
  public:
