@@ -1,29 +1,32 @@
-# fathom_precompile(NAME HEADERS header... LINKS library... [OPTIONS option...])
-# fathom_use_precompiled(TARGET NAME OPENMP)
+# fathom_precompile(NAME LEVEL HEADERS header... LINKS library...)
+# fathom_use_precompiled(TARGET NAME LEVEL)
 #
 # Precompiled headers that many targets share. GCC takes them only with the same code generation
-# flags (-O1 to -O3 and warnings may differ, -O0 may not), so there is one form with OpenMP and one
-# without.
-function(fathom_precompile name)
-  cmake_parse_arguments(PCH "" "" "HEADERS;LINKS;OPTIONS" ${ARGN})
+# flags, which is why every room is compiled with OpenMP, though few use it. And it compiles what
+# includes them at the level of optimisation they were made with, whatever the command line says: so
+# there is one form for each level, and a target says its level here and nowhere else. Only a release
+# build has levels.
+function(fathom_precompile name level)
+  cmake_parse_arguments(PCH "" "" "HEADERS;LINKS" ${ARGN})
   if(NOT FATHOM_PCH)
     return()
   endif()
-  foreach(openmp OFF ON)
-    set(target pch_${name}_${openmp})
-    add_library(${target} OBJECT ${CMAKE_SOURCE_DIR}/cmake/empty.cpp)
-    target_link_libraries(${target} PRIVATE ${PCH_LINKS} $<$<BOOL:${openmp}>:OpenMP::OpenMP_CXX>)
-    target_compile_options(${target} PRIVATE ${PCH_OPTIONS})
-    target_precompile_headers(${target} PRIVATE ${PCH_HEADERS})
-  endforeach()
+  set(target pch_${name}${level})
+  add_library(${target} OBJECT ${CMAKE_SOURCE_DIR}/cmake/empty.cpp)
+  target_link_libraries(${target} PRIVATE ${PCH_LINKS} OpenMP::OpenMP_CXX)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
+  target_precompile_headers(${target} PRIVATE ${PCH_HEADERS})
 endfunction()
 
-function(fathom_use_precompiled target name openmp)
+function(fathom_use_precompiled target name level)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
   if(FATHOM_PCH)
-    target_precompile_headers(${target} REUSE_FROM pch_${name}_${openmp})
+    target_precompile_headers(${target} REUSE_FROM pch_${name}${level})
   endif()
 endfunction()
 
-fathom_precompile(rooms LINKS fmt::fmt HEADERS
-  <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span>
-  <string> <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+foreach(level -O1 -O2 -O3)
+  fathom_precompile(rooms ${level} LINKS fmt::fmt HEADERS
+    <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span>
+    <string> <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+endforeach()

@@ -1,3 +1,3 @@
 # Read by ctest after the tests that the programs list themselves: the long one among them begins
 # early, too.
-set_tests_properties(EndToEnd.SmallExampleReachesTheStatedLoss PROPERTIES COST 250)
+set_tests_properties(train.EndToEnd PROPERTIES COST 250)

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kPieceBytes = 1 << 20;
-constexpr std::size_t kBlockBytes = 16 << 10;
+constexpr std::size_t kDocumentBlockBytes = 16 << 10;
 
 /// "= Title =", but not "= = Section = =" nor "== Section ==".
 bool is_title(std::string_view line) {
@@ -106,7 +106,7 @@ class CorpusReader::Document {
       case DocumentKind::lines:
         return previous_ended_;
       case DocumentKind::blocks:
-        return document_bytes_ >= kBlockBytes;
+        return document_bytes_ >= kDocumentBlockBytes;
       default:
         return false;
     }

@@ -41,8 +41,8 @@ constexpr auto enum_names(DocumentKind) {
 
 struct DocumentRule {
   DocumentKind kind = DocumentKind::automatic;
-  std::string separator;
-  std::string text_field;  // of JSONL; naming one makes `automatic` jsonl; empty: "text"
+  std::string separator{};
+  std::string text_field{};  // of JSONL; naming one makes `automatic` jsonl; empty: "text"
 };
 
 struct CorpusSource {

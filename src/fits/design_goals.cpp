@@ -81,13 +81,13 @@ void differentiate(Value&& value, const Eigen::VectorXd& at, Eigen::Ref<Eigen::R
 void follow_best_depth(const SurfaceColumns& columns, const DepthSurface& surface,
                        const Eigen::VectorXd& parameters, double x,
                        Eigen::Ref<Eigen::RowVectorXd> row) {
-  constexpr double kWide = 0.05;
+  constexpr double kHalfStep = 0.05;
   const double u = surface.best_log_depth(parameters, x);
   differentiate([&](const Eigen::VectorXd& p) { return surface.best_log_depth(p, x); }, parameters,
                 row.head(parameters.size()));
   row.tail(columns.misfits()) =
-      -(columns.misfit({x, u + kWide, 0}) - columns.misfit({x, u - kWide, 0})) /
-      (2 * kWide * surface.curvature(parameters, x));
+      -(columns.misfit({x, u + kHalfStep, 0}) - columns.misfit({x, u - kHalfStep, 0})) /
+      (2 * kHalfStep * surface.curvature(parameters, x));
 }
 
 }  // namespace

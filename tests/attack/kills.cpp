@@ -148,7 +148,6 @@ double largest_child_bytes() {
 
 int blows(Summary summary, std::size_t count, std::uint64_t seed,
           const std::vector<std::string>& kinds) {
-  using Clock = std::chrono::steady_clock;
   const Specimen specimen;
   const std::vector<Scene> scenes = scenes_of(specimen);
   std::map<std::string, std::pair<std::size_t, std::size_t>> table;  // cases and wrong ones
@@ -159,10 +158,10 @@ int blows(Summary summary, std::size_t count, std::uint64_t seed,
     const std::string& kind = kinds[random() % kinds.size()];
     const long at = 1 + static_cast<long>(random() % static_cast<std::uint64_t>(scene.calls));
     const std::string fault = fmt::format("{} {}", kind, at);
-    const auto begin = Clock::now();
+    const auto begin = std::chrono::steady_clock::now();
     const bool must_pass = kind == std::to_string(EINTR) || kind == "clock";
     const std::string wrong = strike(scene, fault, must_pass);
-    const std::chrono::duration<double> time = Clock::now() - begin;
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
     summary.seconds = std::max(summary.seconds, time.count());
     auto& [cases, failures] = table[scene.name + ", " + kind];
     ++cases;

@@ -71,7 +71,9 @@ TEST(Tasks, InductionRepeatsABlock) {
     for (std::size_t t = first; t < e.targets.size() && e.targets[t] != kNoTarget; ++t) {
       EXPECT_EQ(e.targets[t], e.inputs[t + 1 - static_cast<std::size_t>(period)]);
       EXPECT_EQ(e.inputs[t], e.inputs[t - static_cast<std::size_t>(period)]);
-      if (t + 1 < e.inputs.size()) EXPECT_EQ(e.targets[t], e.inputs[t + 1]);
+      if (t + 1 < e.inputs.size()) {
+        EXPECT_EQ(e.targets[t], e.inputs[t + 1]);
+      }
     }
   });
   EXPECT_EQ(*periods.begin(), 16);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "lab/default_corpus.h"
 #include "lab/frame/claim.h"
 #include "lab/frame/verdict.h"
 #include "lab/trained/loss_grid.h"
@@ -147,6 +148,7 @@ std::vector<Json> wide_results(const std::vector<std::vector<double>>& accuracie
 }
 
 TEST(WideAgainstDeep, ComparesTaskByTask) {
+  if (!default_corpus_is_installed()) GTEST_SKIP() << "the default corpus is not installed";
   const Judgement equal = judged_losses("wide-against-deep", wide_results({{0.6, 0.6, 0.6, 0.6},
                                                                            {0.7, 0.72, 0.7, 0.7},
                                                                            {0.5, 0.5, 0.5, 0.5},

@@ -8,14 +8,14 @@
 namespace fathom::lab {
 namespace {
 
-Setup full_setup(const std::string& claim) {
+Setup untimed_setup(const std::string& claim) {
   Setup setup = resolve_setup(find_experiment(claim), {}, false);
   setup.time_limit = 1e9;
   return setup;
 }
 
 Judgement judged_full(const std::string& claim, const std::vector<Json>& results) {
-  const Conclusion conclusion = find_experiment(claim).conclude(full_setup(claim), results);
+  const Conclusion conclusion = find_experiment(claim).conclude(untimed_setup(claim), results);
   return judge(find_claim(claim), conclusion.measures, false);
 }
 
@@ -114,7 +114,7 @@ TEST(PartialWidthTrained, ComparesStreamsAtEqualFlops) {
 
 TEST(PartialWidthTrained, SpendsEqualFlops) {
   const Conclusion conclusion = find_experiment("partial-width-trained")
-                                    .conclude(full_setup("partial-width-trained"),
+                                    .conclude(untimed_setup("partial-width-trained"),
                                               stream_results({1.5, 1.4, 1.35, 1.45, 1.6}));
   const ExhibitTable& table = conclusion.tables.at(0);
   ASSERT_EQ(table.rows.size(), 10u);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/error.h"
+#include "lab/default_corpus.h"
 #include "lab/frame/claim.h"
 #include "lab/frame/runner.h"
 #include "lab/frame/verdict.h"
@@ -231,7 +232,9 @@ TEST(HopTraining, JudgesTheDoubleWidthByItself) {
   // Published around them: 4 layers 4 to 16, 5 layers 9 to 16.
   EXPECT_EQ(outcome(slow, "table-256"), Outcome::fails);
   for (const JudgedCriterion& each : slow.criteria) {
-    if (each.criterion->id == "table-256") EXPECT_EQ(each.measure.value, 2);
+    if (each.criterion->id == "table-256") {
+      EXPECT_EQ(each.measure.value, 2);
+    }
   }
 }
 
@@ -305,6 +308,7 @@ TEST(SublayerOrder, ComparesOrdersWithTheSeeds) {
 }
 
 TEST(WideAgainstDeep, HasTenMechanismsWithTheSameHeads) {
+  if (!default_corpus_is_installed()) GTEST_SKIP() << "the default corpus is not installed";
   const lab::Setup setup = setup_of("wide-against-deep", false);
   const std::vector<WideGrid> grids = wide_grids(setup);
   EXPECT_EQ(grids[1].mechanisms.size(), 10u);

@@ -69,7 +69,7 @@ TEST_P(FamilyGolden, NumbersAreThoseOfTransformers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, FamilyGolden, testing::ValuesIn(golden_names()),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& family) { return family.param; });
 
 TEST(FamilyGolden, EveryFamilyHasOne) {
   std::set<std::string> seen;

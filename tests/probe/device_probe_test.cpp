@@ -60,9 +60,13 @@ void expect_same(const ProbeResult& got, const ProbeResult& want) {
     EXPECT_NEAR(a.attention.mean, b.attention.mean, kNats) << l;
     EXPECT_NEAR(a.ffn.mean, b.ffn.mean, kNats) << l;
     ASSERT_EQ(a.swap.has_value(), b.swap.has_value());
-    if (b.swap) EXPECT_NEAR(a.swap->mean, b.swap->mean, kNats) << l;
+    if (b.swap) {
+      EXPECT_NEAR(a.swap->mean, b.swap->mean, kNats) << l;
+    }
     ASSERT_EQ(a.shift.has_value(), b.shift.has_value());
-    if (b.shift) EXPECT_NEAR(a.shift->mean, b.shift->mean, kNats) << l;
+    if (b.shift) {
+      EXPECT_NEAR(a.shift->mean, b.shift->mean, kNats) << l;
+    }
   }
   ASSERT_EQ(got.curves.greedy.size(), want.curves.greedy.size());
   for (std::size_t n = 0; n < want.curves.greedy.size(); ++n) {

@@ -9,7 +9,7 @@
 #include "lab/frame/claim.h"
 #include "lab/frame/runner.h"
 #include "report/render_report.h"
-#include "report/schema_check.h"
+#include "schema_check.h"
 #include "scratch_folder.h"
 
 namespace fathom::report {

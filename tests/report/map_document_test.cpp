@@ -9,7 +9,7 @@
 #include "report/map_plane.h"
 #include "report/render_report.h"
 #include "report/report_document.h"
-#include "report/schema_check.h"
+#include "schema_check.h"
 #include "scratch_folder.h"
 #include "shape/find_shape.h"
 #include "study/planted_study.h"

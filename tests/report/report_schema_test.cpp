@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "report/report_document.h"
-#include "report/schema_check.h"
+#include "schema_check.h"
 #include "study/planted_study.h"
 #include "study/tiny_study.h"
 

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/file_lock.h"
 #include "core/json_text.h"
-#include "report/schema_check.h"
+#include "schema_check.h"
 #include "study/planted_study.h"
 #include "study/tiny_study.h"
 

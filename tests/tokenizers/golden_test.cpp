@@ -32,7 +32,7 @@ TEST_P(TokenizerGolden, IdsAreThoseOfTheReferenceLibrary) {
 INSTANTIATE_TEST_SUITE_P(Kinds, TokenizerGolden,
                          testing::Values("gpt2", "roberta", "llama3", "qwen2", "smollm", "llama2",
                                          "metaspace", "gemma", "bert", "unigram"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& kind) { return std::string(kind.param); });
 
 }  // namespace
 }  // namespace fathom::tokenizers

@@ -37,14 +37,14 @@ constexpr auto enum_names(TaskKind) {
 struct TaskSpec {
   TaskKind kind = TaskKind::none;
   std::int64_t symbols = 0;
-  std::vector<std::uint64_t> hops;
+  std::vector<std::uint64_t> hops{};
   std::int64_t vertices = 0;
   std::int64_t blocks = 0;
   std::int64_t depth = 0;
   std::int64_t arguments = 0;
-  std::vector<std::int64_t> lengths, eval_lengths;
+  std::vector<std::int64_t> lengths{}, eval_lengths{};
   std::int64_t examples = 0;
-  std::string text;
+  std::string text{};
   bool in_place = false;
   bool class_first = false;
 

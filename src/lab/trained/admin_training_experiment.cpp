@@ -72,7 +72,7 @@ struct Cell {
   double failures = 0, runs = 0, loss = 0;  // mean of those that trained
 };
 
-Conclusion conclude_admin(const Setup& setup, const std::vector<Json>& results) {
+Conclusion conclude_admin_training(const Setup& setup, const std::vector<Json>& results) {
   if (setup.quick) {
     Conclusion nothing;
     nothing.measures = {{"default", {}}, {"admin", {}}, {"loss", {}}};
@@ -136,7 +136,7 @@ Experiment admin_training_experiment() {
   return {"admin-trained",
           {seeds_option(3, 3)},
           [](const Setup& setup) { return training_parts(setup, admin_specs(setup)); },
-          conclude_admin};
+          conclude_admin_training};
 }
 
 }  // namespace fathom::lab

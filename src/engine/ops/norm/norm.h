@@ -28,8 +28,8 @@ constexpr auto enum_names(NormKind) {
 }
 
 struct Norm {
-  TensorId x, branch, gain, bias;
-  TensorId r;  // none without a branch
+  TensorId x, branch{}, gain, bias{};
+  TensorId r{};  // none without a branch
   TensorId y, stats;
   NormKind kind = NormKind::layer;
   float epsilon = 1e-5f;

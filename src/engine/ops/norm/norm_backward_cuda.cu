@@ -37,7 +37,7 @@ struct Share {
 /// 8 neighbouring elements on their way through shared memory: pieces of 16 bytes, one of each
 /// thread side by side. Only the thread that fetches them reads them, so nobody else is waited for.
 template <class T, int THREADS>
-struct Piece {
+struct StagedPiece {
   static constexpr int kCount = sizeof(T) * 8 / 16;
   static constexpr int kBytes = kCount * THREADS * 16;
 
@@ -67,16 +67,16 @@ struct Piece {
 /// What waits in shared memory for a turn: r, dy and incoming of the block's rows.
 template <class TR, class TG, int THREADS>
 struct Waiting {
-  static constexpr int kDy = Piece<TR, THREADS>::kBytes;
-  static constexpr int kIncoming = kDy + Piece<TG, THREADS>::kBytes;
-  static constexpr int kBytes = kIncoming + Piece<TG, THREADS>::kBytes;
+  static constexpr int kDy = StagedPiece<TR, THREADS>::kBytes;
+  static constexpr int kIncoming = kDy + StagedPiece<TG, THREADS>::kBytes;
+  static constexpr int kBytes = kIncoming + StagedPiece<TG, THREADS>::kBytes;
 
   static __device__ __forceinline__ void fetch(const Backward& a, unsigned char* place,
                                                std::int64_t i) {
-    Piece<TR, THREADS>::fetch(place, static_cast<const TR*>(a.r.data) + i);
-    Piece<TG, THREADS>::fetch(place + kDy, static_cast<const TG*>(a.dy.data) + i);
+    StagedPiece<TR, THREADS>::fetch(place, static_cast<const TR*>(a.r.data) + i);
+    StagedPiece<TG, THREADS>::fetch(place + kDy, static_cast<const TG*>(a.dy.data) + i);
     if (!a.incoming) return;
-    Piece<TG, THREADS>::fetch(place + kIncoming, static_cast<const TG*>(a.incoming.data) + i);
+    StagedPiece<TG, THREADS>::fetch(place + kIncoming, static_cast<const TG*>(a.incoming.data) + i);
   }
 };
 
@@ -188,9 +188,9 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
     Pack<8> h{}, g{}, dr{};
     if (holds) {
       const unsigned char* place = own + turn % kTurns * W::kBytes;
-      h = Piece<TR, S::kThreads>::read(place);
-      g = Piece<TG, S::kThreads>::read(place + W::kDy);
-      if (a.incoming) dr = Piece<TG, S::kThreads>::read(place + W::kIncoming);
+      h = StagedPiece<TR, S::kThreads>::read(place);
+      g = StagedPiece<TG, S::kThreads>::read(place + W::kDy);
+      if (a.incoming) dr = StagedPiece<TG, S::kThreads>::read(place + W::kIncoming);
     }
     fetch(turn + kAhead, row + kAhead * step);
     const float2 sum = row_sum<LANES>(normalise(h, g, gain, stats, sums), between, turn);

@@ -198,8 +198,8 @@ MapRow map_inputs(const AttentionConfig& config, const FeatureMemory& memory, co
 }
 
 template <class Value>
-void forward(const AttentionConfig& config, const Value* qkv, Value* y, float* stats, void* scratch,
-             cudaStream_t stream) {
+void launch_feature_forward(const AttentionConfig& config, const Value* qkv, Value* y, float* stats,
+                            void* scratch, cudaStream_t stream) {
   const FeatureMemory memory(config.shape, scratch);
   const FeatureSizes s = map_inputs(config, memory, qkv, stream).sizes;
   const FeatureGemms gemms(config.shape, memory, stream);
@@ -211,8 +211,9 @@ void forward(const AttentionConfig& config, const Value* qkv, Value* y, float* s
 }
 
 template <class Value>
-void backward(const AttentionConfig& config, const Value* dy, const Value* qkv, const Value* y,
-              const float* stats, Value* d_qkv, void* scratch, cudaStream_t stream) {
+void launch_feature_backward(const AttentionConfig& config, const Value* dy, const Value* qkv,
+                             const Value* y, const float* stats, Value* d_qkv, void* scratch,
+                             cudaStream_t stream) {
   const FeatureMemory memory(config.shape, scratch);
   const MapRow map = map_inputs(config, memory, qkv, stream);
   const FeatureSizes& s = map.sizes;
@@ -242,23 +243,25 @@ std::size_t feature_scratch_bytes(const AttentionConfig& config) {
 void feature_forward(const AttentionConfig& config, const void* qkv, void* y, float* stats,
                      void* scratch, cudaStream_t stream) {
   if (!config.bf16) {
-    return forward(config, static_cast<const float*>(qkv), static_cast<float*>(y), stats, scratch,
-                   stream);
+    return launch_feature_forward(config, static_cast<const float*>(qkv), static_cast<float*>(y),
+                                  stats, scratch, stream);
   }
   using Half = __nv_bfloat16;
-  forward(config, static_cast<const Half*>(qkv), static_cast<Half*>(y), stats, scratch, stream);
+  launch_feature_forward(config, static_cast<const Half*>(qkv), static_cast<Half*>(y), stats,
+                         scratch, stream);
 }
 
 void feature_backward(const AttentionConfig& config, const void* dy, const void* qkv, const void* y,
                       const float* stats, void* d_qkv, void* scratch, cudaStream_t stream) {
   if (!config.bf16) {
-    return backward(config, static_cast<const float*>(dy), static_cast<const float*>(qkv),
-                    static_cast<const float*>(y), stats, static_cast<float*>(d_qkv), scratch,
-                    stream);
+    return launch_feature_backward(config, static_cast<const float*>(dy),
+                                   static_cast<const float*>(qkv), static_cast<const float*>(y),
+                                   stats, static_cast<float*>(d_qkv), scratch, stream);
   }
   using Half = __nv_bfloat16;
-  backward(config, static_cast<const Half*>(dy), static_cast<const Half*>(qkv),
-           static_cast<const Half*>(y), stats, static_cast<Half*>(d_qkv), scratch, stream);
+  launch_feature_backward(config, static_cast<const Half*>(dy), static_cast<const Half*>(qkv),
+                          static_cast<const Half*>(y), stats, static_cast<Half*>(d_qkv), scratch,
+                          stream);
 }
 
 }  // namespace fathom::engine::cuda

@@ -231,8 +231,8 @@ void row_moments(const AttentionConfig& config, const GenericArgs& args, cudaStr
 }
 
 template <class Value>
-void forward(const AttentionConfig& config, const Value* qkv, Value* y, float* stats, void* scratch,
-             cudaStream_t stream) {
+void launch_generic_forward(const AttentionConfig& config, const Value* qkv, Value* y, float* stats,
+                            void* scratch, cudaStream_t stream) {
   const AttentionShape& s = config.shape;
   const GenericScratch parts = cut(s, !std::is_same_v<Value, float>, scratch);
   GenericArgs args = common_args(config, parts);
@@ -247,8 +247,9 @@ void forward(const AttentionConfig& config, const Value* qkv, Value* y, float* s
 }
 
 template <class Value>
-void backward(const AttentionConfig& config, const Value* dy, const Value* qkv, const Value* y,
-              const float* stats, Value* d_qkv, void* scratch, cudaStream_t stream) {
+void launch_generic_backward(const AttentionConfig& config, const Value* dy, const Value* qkv,
+                             const Value* y, const float* stats, Value* d_qkv, void* scratch,
+                             cudaStream_t stream) {
   constexpr bool kBf16 = !std::is_same_v<Value, float>;
   const AttentionShape& s = config.shape;
   const GenericScratch parts = cut(s, kBf16, scratch);
@@ -293,23 +294,24 @@ std::size_t generic_scratch_bytes(const AttentionConfig& config) {
 void generic_forward(const AttentionConfig& config, const void* qkv, void* y, float* stats,
                      void* scratch, cudaStream_t stream) {
   if (!config.bf16) {
-    return forward(config, static_cast<const float*>(qkv), static_cast<float*>(y), stats, scratch,
-                   stream);
+    return launch_generic_forward(config, static_cast<const float*>(qkv), static_cast<float*>(y),
+                                  stats, scratch, stream);
   }
-  forward(config, static_cast<const __nv_bfloat16*>(qkv), static_cast<__nv_bfloat16*>(y), stats,
-          scratch, stream);
+  launch_generic_forward(config, static_cast<const __nv_bfloat16*>(qkv),
+                         static_cast<__nv_bfloat16*>(y), stats, scratch, stream);
 }
 
 void generic_backward(const AttentionConfig& config, const void* dy, const void* qkv, const void* y,
                       const float* stats, void* d_qkv, void* scratch, cudaStream_t stream) {
   if (!config.bf16) {
-    return backward(config, static_cast<const float*>(dy), static_cast<const float*>(qkv),
-                    static_cast<const float*>(y), stats, static_cast<float*>(d_qkv), scratch,
-                    stream);
+    return launch_generic_backward(config, static_cast<const float*>(dy),
+                                   static_cast<const float*>(qkv), static_cast<const float*>(y),
+                                   stats, static_cast<float*>(d_qkv), scratch, stream);
   }
   using Half = __nv_bfloat16;
-  backward(config, static_cast<const Half*>(dy), static_cast<const Half*>(qkv),
-           static_cast<const Half*>(y), stats, static_cast<Half*>(d_qkv), scratch, stream);
+  launch_generic_backward(config, static_cast<const Half*>(dy), static_cast<const Half*>(qkv),
+                          static_cast<const Half*>(y), stats, static_cast<Half*>(d_qkv), scratch,
+                          stream);
 }
 
 }  // namespace fathom::engine::cuda
