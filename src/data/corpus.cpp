@@ -123,7 +123,7 @@ class CorpusReader::Document {
   bool previous_blank_ = true;
 };
 
-CorpusReader::CorpusReader(std::vector<CorpusSource> sources, DocumentRule rule)
+CorpusReader::CorpusReader(const std::vector<CorpusSource>& sources, DocumentRule rule)
     : rule_(std::move(rule)) {
   bool known = true;
   try {

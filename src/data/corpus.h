@@ -66,7 +66,7 @@ struct Piece {
 class CorpusReader {
  public:
   /// DataError when a source does not exist or a folder holds no file.
-  CorpusReader(std::vector<CorpusSource> sources, DocumentRule rule);
+  CorpusReader(const std::vector<CorpusSource>& sources, DocumentRule rule);
   ~CorpusReader();
 
   /// The next piece, or false at the end of the corpus.
