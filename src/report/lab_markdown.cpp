@@ -48,6 +48,20 @@ std::string table(const Json& exhibit) {
   return text + "\n";
 }
 
+/// "42 parts, 80 min added up; 18 of them took 7.1 min of wall time, up to 9 at once"
+std::string time_taken(const Json& result) {
+  const int parts = result.at("parts").get<int>();
+  const std::string sum = fmt::format("{} parts, {} added up", parts,
+                                      format_seconds(result.at("part_seconds").get<double>()));
+  const auto wall = result.find("wall");
+  if (wall == result.end()) return sum;
+  const int dated = wall->at("parts").get<int>();
+  return fmt::format("{}; {} took {} of wall time, up to {} at once", sum,
+                     dated == parts ? "they" : fmt::format("{} of them", dated),
+                     format_seconds(wall->at("seconds").get<double>()),
+                     wall->at("at_once").get<int>());
+}
+
 }  // namespace
 
 MarkdownPage lab_markdown(const Json& result) {
@@ -64,10 +78,8 @@ MarkdownPage lab_markdown(const Json& result) {
       claim.id);
   const bool quick = result.at("quick").get<bool>();
   text +=
-      paragraph(fmt::format("This page is made by `fathom lab report --markdown` from a {} run: "
-                            "{} parts, {} added up",
-                            quick ? "`--quick`" : "full", result.at("parts").get<int>(),
-                            format_seconds(result.at("part_seconds").get<double>())));
+      paragraph(fmt::format("This page is made by `fathom lab report --markdown` from a {} run: {}",
+                            quick ? "`--quick`" : "full", time_taken(result)));
   text += fmt::format("## Verdict: {}\n\n", result.at("verdict").get<std::string>());
   if (const std::string boundary = result.at("boundary"); !boundary.empty()) {
     text += paragraph(boundary);

@@ -176,7 +176,20 @@ TEST(Runner, ResultsDoNotDependOnThreadsOrOnResumption) {
   EXPECT_EQ(values(resumed), values(alone));
   const LabResult known = run_claim(claim, quick_setup(claim.id), 2, &records);
   EXPECT_EQ(known.resumed, known.parts);
+  EXPECT_EQ(known.dated, known.parts);
+  EXPECT_GT(known.busy.seconds, 0);
+  EXPECT_LE(known.busy.seconds, known.part_seconds + 1);  // less than one part's clock error
   EXPECT_EQ(values(known), values(alone));
+}
+
+TEST(Runner, WallTimeIsThatInWhichAnyPartRan) {
+  // Two together, one that overlaps them, a pause, and one that begins as another ends.
+  const std::vector<Interval> parts{{30, 35}, {0, 10}, {0, 4}, {8, 12}, {35, 36}};
+  const BusyTime busy = busy_time(parts);
+  EXPECT_DOUBLE_EQ(busy.seconds, 12 + 6);
+  EXPECT_EQ(busy.at_once, 2u);
+  EXPECT_EQ(busy_time({}).at_once, 0u);
+  EXPECT_EQ(busy_time({}).seconds, 0);
 }
 
 TEST(Records, OneProcessAtATimeAndDamageIsNamed) {
@@ -201,6 +214,7 @@ TEST(Records, OneProcessAtATimeAndDamageIsNamed) {
     const LabRecords records(folder.path());
     EXPECT_EQ(records.find("b")->result, 2);
     EXPECT_EQ(records.find("b")->seconds, 0.1);
+    EXPECT_GE(records.find("b")->ended, records.find("a")->ended);
   }
   {
     std::string parts = file_bytes(folder / "parts.jsonl");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -43,6 +44,22 @@ TEST(LabMarkdown, TellsCriteriaTablesChartsAndNotes) {
     EXPECT_NE(page.text.find(part), std::string::npos) << part << "\n" << page.text;
   }
   ASSERT_EQ(page.drawings.size(), 1u);
+}
+
+TEST(LabMarkdown, SaysHowLongItTookOnTheClock) {
+  lab::LabResult result = planted();
+  const auto text = [&] {  // as one line
+    std::string page = lab_markdown(lab::result_json(result)).text;
+    std::replace(page.begin(), page.end(), '\n', ' ');
+    return page;
+  };
+  EXPECT_NE(text().find("6 parts, 90.0 s added up. "), std::string::npos) << text();
+  result.dated = 6;
+  result.busy = {20, 5};
+  EXPECT_NE(text().find("they took 20.0 s of wall time"), std::string::npos) << text();
+  EXPECT_NE(text().find("up to 5 at once"), std::string::npos);
+  result.dated = 2;
+  EXPECT_NE(text().find("2 of them took 20.0 s"), std::string::npos) << text();
 }
 
 TEST(LabMarkdown, IsWrittenForEveryResultOfADirectory) {

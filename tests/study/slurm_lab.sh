@@ -33,7 +33,7 @@ grep -q 'Slurm job' "$work/log" || {
 "$fathom" lab run $claim --quick --out "$work/local-lab" >/dev/null 2>&1
 node -e '
   const read = (folder) => JSON.parse(require("fs").readFileSync(`${folder}/results/'$claim'.json`));
-  const strip = ({ seconds, part_seconds, resumed, notes, checksum, ...said }) => said;
+  const strip = ({ seconds, part_seconds, wall, resumed, notes, checksum, ...said }) => said;
   const [slurm, local] = process.argv.slice(1).map(read).map(strip);
   require("assert").deepStrictEqual(slurm, local);' "$work/slurm-lab" "$work/local-lab"
 records=$(ls "$work/slurm-lab"/runs/*/record.json | wc -l)

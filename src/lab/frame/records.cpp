@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/append_file.h"
 #include "core/checksum.h"
@@ -54,7 +55,10 @@ LabRecords::LabRecords(const fs::path& directory) : directory_(directory) {
         !line.contains("result") || !line.contains("seconds") || !line["seconds"].is_number()) {
       throw DataError(place + ": not a record of the lab; name another directory");
     }
-    finished_[line["key"]] = {line["result"], line["seconds"].get<double>()};
+    const auto ended = line.find("ended");
+    finished_[line["key"]] = {
+        line["result"], line["seconds"].get<double>(),
+        ended != line.end() && ended->is_number() ? ended->get<double>() : NAN};
   }
 }
 
@@ -67,9 +71,12 @@ const LabRecords::Finished* LabRecords::find(const std::string& key) const {
 }
 
 void LabRecords::add(const std::string& key, const Json& result, double seconds) {
+  using SystemClock = std::chrono::system_clock;
+  const double ended = std::chrono::duration<double>(SystemClock::now().time_since_epoch()).count();
   const std::lock_guard lock(mutex_);
-  file_->append(json_line({{"key", key}, {"result", result}, {"seconds", seconds}}));
-  finished_[key] = {result, seconds};
+  file_->append(
+      json_line({{"key", key}, {"result", result}, {"seconds", seconds}, {"ended", ended}}));
+  finished_[key] = {result, seconds, ended};
 }
 
 void LabRecords::finish(const Json& document) {

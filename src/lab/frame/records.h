@@ -1,6 +1,7 @@
 // The directory of a lab run:
 //
-//   parts.jsonl       one line per finished part: its key, its result, its seconds
+//   parts.jsonl       one line per finished part: its key, its result, its seconds, and when it
+//                     ended (Unix time; not in records of earlier versions)
 //   results/ID.json   the verdict on a claim, written when its last part is done; with options of
 //                     one's own results/ID-HASH.json
 //
@@ -9,6 +10,7 @@
 // (core/checksum.h) and are refused, with their place, when they do not hold.
 #pragma once
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -34,9 +36,11 @@ class LabRecords {
   struct Finished {  // NOLINT(bugprone-exception-escape): moving a Json throws nothing
     Json result;
     double seconds = 0;
+    double ended = NAN;  // Unix time; NaN where it was not kept
   };
-  /// What was computed earlier for this key, or null. Any thread may call both.
+  /// What was computed for this key, or null. Any thread may call both.
   const Finished* find(const std::string& key) const;
+  /// A part that has just ended.
   void add(const std::string& key, const Json& result, double seconds);
   /// Stores the document of a finished claim.
   void finish(const Json& document);

@@ -112,6 +112,11 @@ Json result_json(const LabResult& result) {
   json["resumed"] = result.resumed;
   json["seconds"] = result.seconds;
   json["part_seconds"] = result.part_seconds;
+  if (result.dated > 0) {
+    json["wall"] = {{"parts", result.dated},
+                    {"seconds", result.busy.seconds},
+                    {"at_once", result.busy.at_once}};
+  }
   return json;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -102,7 +103,37 @@ class PartPool {
   std::exception_ptr failure_;
 };
 
+/// When the parts ran, as far as records tell.
+std::vector<Interval> times_of(const std::vector<Part>& parts, const LabRecords& records) {
+  std::vector<Interval> times;
+  for (const Part& part : parts) {
+    const LabRecords::Finished* known = records.find(part.key);
+    if (known == nullptr || !std::isfinite(known->ended)) continue;
+    times.push_back({known->ended - known->seconds, known->ended});
+  }
+  return times;
+}
+
 }  // namespace
+
+BusyTime busy_time(std::span<const Interval> parts) {
+  std::vector<std::pair<double, int>> changes;  // an end sorts before a begin at the same moment
+  for (const Interval& part : parts) {
+    changes.emplace_back(part.low, 1);
+    changes.emplace_back(part.high, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  BusyTime busy;
+  int running = 0;
+  double since = 0;
+  for (const auto& [moment, change] : changes) {
+    if (running > 0) busy.seconds += moment - since;
+    since = moment;
+    running += change;
+    busy.at_once = std::max(busy.at_once, static_cast<std::size_t>(std::max(0, running)));
+  }
+  return busy;
+}
 
 LabResult run_claim(const Claim& claim, const Setup& setup, std::size_t threads,
                     LabRecords* records, const RunEvents& events) {
@@ -117,6 +148,11 @@ LabResult run_claim(const Claim& claim, const Setup& setup, std::size_t threads,
   result.resumed = pool.resumed();
   const std::vector<Json> results = pool.run(std::max<std::size_t>(1, threads));
   result.part_seconds = pool.part_seconds();
+  if (records != nullptr) {
+    const std::vector<Interval> times = times_of(parts, *records);
+    result.dated = times.size();
+    result.busy = busy_time(times);
+  }
   result.conclusion = experiment.conclude(setup, results);
   result.judgement = judge(claim, result.conclusion.measures, setup.own);
   result.seconds = seconds_since(start);

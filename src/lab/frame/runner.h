@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,14 @@ struct RunEvents {
   std::function<void(double)> progress;
 };
 
+/// How long work took that was done several parts at once, over all calls: the length of the time
+/// in which at least one part ran, and the most that ran together.
+struct BusyTime {
+  double seconds = 0;
+  std::size_t at_once = 0;
+};
+BusyTime busy_time(std::span<const Interval> parts);  // from begin to end of each
+
 struct LabResult {
   const Claim* claim = nullptr;
   Setup setup;
@@ -28,6 +37,8 @@ struct LabResult {
   std::size_t resumed = 0;  // taken from records
   double seconds = 0;       // of this call
   double part_seconds = 0;  // of all parts added up, those from records included
+  std::size_t dated = 0;    // parts whose end is on record, over all calls
+  BusyTime busy;            // of those
 };
 
 /// `records` may be null. Results do not depend on `threads`, nor on what was resumed.
