@@ -174,9 +174,11 @@ TEST(HeadSize, ComparesHeadsWithTheLength) {
     std::vector<Json> results;
     for (const double length : {64, 128}) {
       for (double size = 8; size <= 128; size *= 2) {
-        for (int seed = 0; seed < 3; ++seed) {
+        const bool eighth = 8 * size == length;
+        for (int seed = 0; seed < (eighth ? 24 : 3); ++seed) {
           results.push_back(planted_loss(0));
-          results.back()["accuracy"] = size >= length ? 0.999 : small;
+          const double lucky = seed % 3 == 0 ? 1 : small;  // one of three seeds
+          results.back()["accuracy"] = size >= length ? 0.999 : eighth ? lucky : small;
         }
       }
     }
@@ -192,6 +194,7 @@ TEST(HeadSize, ComparesHeadsWithTheLength) {
   const Judgement needed = judged_losses("head-size", results_of(0.4, 0.01));
   EXPECT_EQ(needed.criteria[0].outcome, Outcome::passes);
   EXPECT_EQ(needed.criteria[1].outcome, Outcome::passes);
+  EXPECT_NEAR(*needed.criteria[1].measure.value, 0.6, 1e-9);   // (1 + 2 x 0.4) / 3
   EXPECT_NEAR(*needed.criteria[2].measure.value, 0.02, 1e-9);  // two doublings from 16 to 64
   EXPECT_EQ(needed.criteria[3].outcome, Outcome::fails);
   EXPECT_EQ(judged_losses("head-size", results_of(0.95, 0.01)).criteria[1].outcome, Outcome::fails);

@@ -75,7 +75,9 @@ LossGrid::LossGrid(const std::vector<TrainedRun>& runs, const Axis& row, const A
   }
   rows_.assign(rows.begin(), rows.end());
   columns_.assign(columns.begin(), columns.end());
-  if (!cells_.empty()) seeds_.resize(cells_.begin()->second.size());
+  std::size_t least = cells_.empty() ? 0 : cells_.begin()->second.size();
+  for (const auto& [place, losses] : cells_) least = std::min(least, losses.size());
+  seeds_.resize(least);
   std::iota(seeds_.begin(), seeds_.end(), std::size_t{0});
 }
 
@@ -98,7 +100,8 @@ LossCurve LossGrid::curve(std::int64_t row, std::span<const std::size_t> seeds) 
 ChartDot LossGrid::dot(std::int64_t row, std::int64_t column) const {
   const std::vector<double>& losses = cells_.at({row, column});
   const auto [low, high] = std::minmax_element(losses.begin(), losses.end());
-  return {as_double(column), mean(row, column, seeds_), *low, *high};
+  const double mean = std::accumulate(losses.begin(), losses.end(), 0.0) / as_double(losses.size());
+  return {as_double(column), mean, *low, *high};
 }
 
 Measure LossGrid::measure(

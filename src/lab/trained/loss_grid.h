@@ -41,13 +41,13 @@ class LossGrid {
 
   const std::vector<std::int64_t>& rows() const { return rows_; }
   const std::vector<std::int64_t>& columns() const { return columns_; }
-  std::span<const std::size_t> seeds() const { return seeds_; }  // all of them
+  std::span<const std::size_t> seeds() const { return seeds_; }  // those of every cell
 
   bool has(std::int64_t row, std::int64_t column) const { return cells_.contains({row, column}); }
   double mean(std::int64_t row, std::int64_t column, std::span<const std::size_t> seeds) const;
   /// Loss by column.
   LossCurve curve(std::int64_t row, std::span<const std::size_t> seeds) const;
-  /// The mean, with the least and the most of the seeds around it.
+  /// The mean of all seeds of the cell, with the least and the most around it.
   ChartDot dot(std::int64_t row, std::int64_t column) const;
   /// A statistic of all seeds with its bootstrap interval; no value where it is not a number.
   Measure measure(const std::string& criterion,
