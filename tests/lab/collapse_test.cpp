@@ -113,6 +113,17 @@ TEST(Collapse, CubicWithoutAMaskAndLinearWithOne) {
   EXPECT_GT(split_course(spec, draw_stack(spec, 1)).log10_rho[12], -6);
 }
 
+TEST(Collapse, TokensThatNothingTellsApartAreEqual) {
+  StackSpec spec;
+  spec.tokens = 3;
+  spec.width = 4;
+  spec.layers = 40;  // 3^40 decades
+  const SplitCourse course = split_course(spec, draw_stack(spec, 1));
+  EXPECT_TRUE(std::isfinite(course.log10_rho[30]));
+  EXPECT_LT(course.log10_rho[30], -1e13);
+  EXPECT_EQ(course.log10_rho[40], -std::numeric_limits<double>::infinity());
+}
+
 TEST(Collapse, SummaryOfRunsByHand) {
   StackSpec spec = small_spec();
   CollapseRun first;
