@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/error.h"
 #include "lab/collapse/collapse_measure.h"
 #include "lab/collapse/double_double.h"
 #include "lab/collapse/path_decomposition.h"
@@ -176,6 +177,23 @@ TEST(Collapse, ARunSurvivesItsRecord) {
   EXPECT_EQ(again.direct, run.direct);
   EXPECT_EQ(again.split, run.split);
   EXPECT_EQ(again.log10_factor, run.log10_factor);
+}
+
+TEST(Collapse, StopsBetweenLayersAndPaths) {
+  StackSpec spec = small_spec();
+  int looks = 0;
+  const auto stop = [&] {
+    if (++looks == 6) throw StoppedError("stopped");  // four layers, then two of the second method
+  };
+  EXPECT_THROW(measure_collapse(spec, 1, stop), StoppedError);
+  spec.skip = true;
+  double share = 0;
+  const auto stop_late = [&](double done) {
+    share = done;
+    if (done > 0.5) throw StoppedError("stopped");
+  };
+  EXPECT_THROW(decompose_paths(spec, draw_stack(spec, 2), stop_late), StoppedError);
+  EXPECT_DOUBLE_EQ(share, 41.0 / 81);  // of 3^4 paths
 }
 
 TEST(Paths, AddUpToTheNetworkAndAreCounted) {

@@ -91,8 +91,8 @@ std::vector<Part> plan_stacks(const Setup& setup, const std::vector<StackSpec>& 
       part.compute = [spec, first, end](const Ticker& tick) {
         Json runs = Json::array();
         for (std::size_t seed = first; seed < end; ++seed) {
-          tick(static_cast<double>(seed - first) / static_cast<double>(end - first));
-          runs.push_back(to_json(measure_collapse(spec, seed + 1)));
+          const double done = static_cast<double>(seed - first) / static_cast<double>(end - first);
+          runs.push_back(to_json(measure_collapse(spec, seed + 1, [&] { tick(done); })));
         }
         return runs;
       };

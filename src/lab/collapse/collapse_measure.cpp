@@ -131,11 +131,12 @@ double CollapseRun::rho(std::size_t layer) const {
   return direct[layer] > kLog10Floor ? direct[layer] : split[layer];
 }
 
-CollapseRun measure_collapse(const StackSpec& spec, std::uint64_t seed) {
+CollapseRun measure_collapse(const StackSpec& spec, std::uint64_t seed,
+                             const std::function<void()>& look) {
   const StackDraw draw = draw_stack(spec, seed);
   CollapseRun run;
-  run.direct = collapse_course<DoubleDouble>(spec, draw);
-  const SplitCourse split = split_course(spec, draw);
+  run.direct = collapse_course<DoubleDouble>(spec, draw, look);
+  const SplitCourse split = split_course(spec, draw, look);
   run.split = split.log10_rho;
   run.log10_residual = split.log10_residual;
   run.log10_factor = log10_factor(spec, draw);

@@ -25,7 +25,9 @@ struct CollapseRun {
   double rho(std::size_t layer) const;
 };
 
-CollapseRun measure_collapse(const StackSpec& spec, std::uint64_t seed);
+/// `look` is called between layers and may throw.
+CollapseRun measure_collapse(const StackSpec& spec, std::uint64_t seed,
+                             const std::function<void()>& look = {});
 Json to_json(const CollapseRun& run);
 CollapseRun collapse_run(const Json& json);
 

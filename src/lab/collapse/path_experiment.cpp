@@ -41,9 +41,9 @@ std::vector<Part> plan_paths(const Setup& setup) {
   std::vector<Part> parts;
   for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
     parts.push_back({fmt::format("paths v{} {} seed={}", kPathVersion, spec.key(), seed), 1,
-                     [spec, seed](const Ticker&) {
+                     [spec, seed](const Ticker& tick) {
                        const PathDecomposition found =
-                           decompose_paths(spec, draw_stack(spec, seed));
+                           decompose_paths(spec, draw_stack(spec, seed), tick);
                        Json json{{"relative_error", found.relative_error}};
                        for (const PathLength& length : found.lengths) {
                          json["paths"].push_back(length.paths);

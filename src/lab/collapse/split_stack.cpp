@@ -241,12 +241,14 @@ void note(const SplitTokens& x, SplitCourse& course) {
 
 }  // namespace
 
-SplitCourse split_course(const StackSpec& spec, const StackDraw& draw) {
+SplitCourse split_course(const StackSpec& spec, const StackDraw& draw,
+                         const std::function<void()>& look) {
   SplitTokens x{std::vector<double>(spec.width, 0), stack_input<double>(spec, draw), 0};
   settle(x);
   SplitCourse course;
   note(x, course);
   for (const LayerWeights& layer : draw.layers) {
+    if (look) look();
     SplitTokens y = attend_head(spec, layer.heads.front(), x);
     for (std::size_t h = 1; h < layer.heads.size(); ++h) {
       y = sum(y, attend_head(spec, layer.heads[h], x));
