@@ -86,6 +86,7 @@ void run_show(Session& session, const LabShowOptions& options) {
   if (options.json) {
     Json document = json_document("lab_show");
     document.update(lab::claim_json(claim));
+    document["ask"] = claim.ask;
     return print_json(session, document);
   }
   const Terminal& terminal = session.terminal;
@@ -112,6 +113,9 @@ void run_show(Session& session, const LabShowOptions& options) {
   print_paragraph(session, "to decide", claim.undecided);
   print_paragraph(session, "page", "docs/" + claim.page);
   print_paragraph(session, "again", "fathom lab run " + claim.id);
+  if (!claim.ask.empty()) {
+    print_paragraph(session, "ask", fmt::format("fathom lab run {} {}", claim.id, claim.ask));
+  }
 }
 
 }  // namespace

@@ -227,6 +227,9 @@ void add_claim_run(CommandTree& tree, Command& run, const lab::Claim& claim) {
   options->ids = {claim.id};
   std::vector<Example> examples{{"lab run " + claim.id, "the full experiment"},
                                 {"lab run " + claim.id + " --quick --json", "less of it, as JSON"}};
+  if (!claim.ask.empty()) {
+    examples.push_back({"lab run " + claim.id + " " + claim.ask, "a question of your own"});
+  }
   Command& command =
       tree.add(run, claim.id,
                {claim.title, claim.statement + " Experiment: " + claim.experiment + ".", examples},

@@ -15,6 +15,7 @@
 #include "exact/field_rank.h"
 #include "exact/gram_grid.h"
 #include "exact/partition.h"
+#include "exact/rank_cost.h"
 
 namespace fathom::exact {
 namespace {
@@ -53,12 +54,10 @@ std::size_t clamp(const mpz_class& bound, std::size_t limit) {
 /// Bidirectional attention mostly meets its bounds, so its grids start there; slices do not.
 Sizes first_sides(const RankSetting& setting, const std::vector<mpz_class>& bounds,
                   const RankOptions& options) {
-  const bool bounds_are_near =
-      setting.family == Family::attention && !setting.causal && setting.stream == 0;
   Sizes sides;
   for (const mpz_class& bound : bounds) {
     std::size_t limit = options.max_side == 0 ? std::size_t{1} << 40 : options.max_side;
-    if (!bounds_are_near) limit = std::min(limit, kFirstSide);
+    if (grids_grow(setting)) limit = std::min(limit, kFirstSide);
     sides.push_back(clamp(bound, limit));
   }
   return sides;
@@ -276,6 +275,71 @@ double smallest_memory(const RankSetting& setting, const RankOptions& options) {
       setting,
       first_sides(setting, per_block(setting, options.split, structural_bounds(setting)), options),
       1);
+}
+
+bool grids_grow(const RankSetting& setting) {
+  return setting.family != Family::attention || setting.causal || setting.stream != 0;
+}
+
+namespace {
+
+/// What the stages of a search cost, one after the other.
+class CostOfStages {
+ public:
+  CostOfStages(const RankSetting& setting, const RankOptions& options)
+      : setting_(setting), options_(options) {
+    validate(setting);
+    method_ = choose_method(setting, options.method);
+    bounds_ = per_block(setting, options.split, structural_bounds(setting));
+    sides_ = first_sides(setting, bounds_, options);
+    add();
+  }
+
+  /// The next stage, its grids of at most this side; false when none would grow.
+  bool grow(std::size_t side) {
+    Sizes grown;
+    for (const mpz_class& bound : bounds_) grown.push_back(clamp(bound, side));
+    if (!grids_grow(setting_) || grown == sides_) return false;
+    sides_ = std::move(grown);
+    add();
+    return true;
+  }
+
+  const RankCost& cost() const { return cost_; }
+
+ private:
+  void add() {
+    cost_.seconds += as_double(options_.primes) * grid_seconds(setting_, method_, sides_);
+    cost_.bytes = memory_needed(setting_, sides_, 1);
+  }
+
+  const RankSetting& setting_;
+  const RankOptions& options_;
+  Method method_ = Method::direct;
+  std::vector<mpz_class> bounds_;
+  Sizes sides_;
+  RankCost cost_;
+};
+
+}  // namespace
+
+RankCost search_cost(const RankSetting& setting, const RankOptions& options, std::size_t largest) {
+  CostOfStages stages(setting, options);
+  for (std::size_t side = 2 * kFirstSide; side <= largest; side *= 2) {
+    if (!stages.grow(side)) break;
+  }
+  return stages.cost();
+}
+
+std::size_t side_within(const RankSetting& setting, const RankOptions& options,
+                        const RankCost& limit) {
+  constexpr std::size_t kLargestSide = std::size_t{1} << 20;
+  CostOfStages stages(setting, options);
+  for (std::size_t side = kFirstSide; side < kLargestSide; side *= 2) {
+    stages.grow(2 * side);
+    if (stages.cost().seconds > limit.seconds || stages.cost().bytes > limit.bytes) return side;
+  }
+  return kLargestSide;
 }
 
 RankResult compute_rank(const RankSetting& setting, const RankOptions& options) {

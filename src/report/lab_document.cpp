@@ -68,18 +68,12 @@ Json result_of(const Json& document) {
   return json;
 }
 
-Json claim_of(const lab::Claim& claim) {
-  Json json = lab::claim_json(claim);
-  json["undecided"] = claim.undecided;
-  return json;
-}
-
 }  // namespace
 
 Json make_lab_document(const fs::path& directory) {
   Json claims = Json::array();
   for (const lab::Claim& claim : lab::claims()) {
-    Json entry = claim_of(claim);
+    Json entry = lab::claim_json(claim);
     entry["result"] = nullptr;
     entry["questions"] = Json::array();
     claims.push_back(std::move(entry));

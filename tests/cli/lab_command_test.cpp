@@ -104,6 +104,11 @@ TEST(Lab, WrongRequestsGetOneLineBeforehand) {
   expect_refused(hard({"--regex", "\\d+"}), 2, "d is no sign");
   expect_refused({"lab", "run", "recurrent-rank", "--positions", "5"}, 2, "must be even");
   expect_refused({"lab", "run", "partition-invariance", "--positions", "5"}, 2, "must be even");
+  expect_refused({"lab", "run", "convnet-rank", "--positions", "6"}, 2, "must be a power of two");
+  expect_refused({"lab", "run", "theorem-2-upper", "--layers", "9"}, 2,
+                 "both --layers and --width");
+  expect_refused({"lab", "run", "hard-attention", "--regex", "a", "--dfa", "x.toml"}, 2,
+                 "name one language");
   expect_refused({"lab", "run", "heads", "--width", "4096"}, 2, "between 1 and 2048");
   expect_refused({"lab", "run", "rank-collapse", "--tokens", "99999999999999999999"}, 2,
                  "must lie between 2 and 65536");
@@ -159,6 +164,30 @@ TEST(Lab, ARunIsKeptResumedAndListed) {
   EXPECT_EQ(page["bytes"], std::filesystem::file_size(out + "/report.html"));
   const CommandResult list = run_command({"lab", "list", out});
   EXPECT_NE(list.out.find("your run"), std::string::npos);
+}
+
+TEST(Lab, AClaimShowsWhatWouldDecideItAndAQuestionToAsk) {
+  const auto json = run_json({"lab", "show", "connectivity"});
+  EXPECT_NE(json["undecided"].get<std::string>().find("a proof of the conjecture"),
+            std::string::npos);
+  EXPECT_EQ(json["ask"], "--vertices 200");
+  const CommandResult shown = run_command({"lab", "show", "connectivity"});
+  EXPECT_NE(shown.out.find("fathom lab run connectivity --vertices 200"), std::string::npos);
+  const CommandResult help = run_command({"lab", "run", "connectivity", "--help"});
+  EXPECT_NE(help.out.find("fathom lab run connectivity --vertices 200"), std::string::npos);
+}
+
+TEST(Lab, ALanguageOfOnesOwnIsNoVerdictOnTheClaim) {
+  const CommandResult result =
+      run_command({"lab", "run", "hard-attention", "--regex", "(ab)*", "--length", "4"});
+  EXPECT_NE(result.out.find("no criterion of the claim applies"), std::string::npos);
+  EXPECT_NE(result.out.find("ab in, aab out at depth 1"), std::string::npos);
+}
+
+TEST(Lab, RanksThatNothingForetellsStopAtATenthOfTheLimit) {
+  const auto json = run_json({"lab", "run", "recurrent-rank", "--layers", "3", "--positions", "10",
+                              "--time-limit", "1", "--threads", "1"});
+  EXPECT_EQ(json["tables"][0]["rows"][0][4].get<std::string>().find("at least "), 0u);
 }
 
 TEST(Lab, EveryExperimentHasHelp) {

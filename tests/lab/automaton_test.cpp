@@ -182,7 +182,9 @@ TEST(Automata, AreReadFromAFileOrRefusedInOneLine) {
   refused(replaced("b = \"odd\"", "c = \"odd\""), "b");
   refused(replaced("start = \"even\"", "start = \"never\""), "names the state 'never'");
   refused(replaced("accept", "accepts"), "accepts");
+  refused(replaced("accept = [\"even\"]\n", ""), "accept is missing");
   refused(replaced("alphabet = \"ab\"", "alphabet = \"aa\""), "twice");
+  refused(replaced("alphabet = \"ab\"", "alphabet = \"aa\""), "d.toml:1");
   refused("alphabet = \"ab\"\nstart = \"x\"\naccept = []\n", "transitions is empty");
   refused("nonsense", "d.toml:1");
   EXPECT_THROW(read_dfa(folder / "missing.toml"), DataError);
@@ -226,9 +228,10 @@ TEST(Monoid, SizesAndStarFreenessByHand) {
 TEST(Monoid, EnumerationIsBounded) {
   // (a|b)*a(a|b)^9 has 2^10 states and as many maps and more.
   const Dfa dfa = compile_expression("(a|b)*a(a|b){9}", "ab");
-  const SyntacticMonoid some = syntactic_monoid(dfa, 1e5);
+  const SyntacticMonoid some = syntactic_monoid(dfa, {}, 1e5);
   EXPECT_FALSE(some.complete);
   EXPECT_FALSE(some.star_free.has_value());
+  EXPECT_THROW(syntactic_monoid(dfa, [] { throw StoppedError("stopped"); }), StoppedError);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/error.h"
 #include "lab/collapse/collapse_measure.h"
 #include "lab/collapse/double_double.h"
 #include "lab/collapse/path_decomposition.h"
@@ -113,6 +114,17 @@ TEST(Collapse, CubicWithoutAMaskAndLinearWithOne) {
   EXPECT_GT(split_course(spec, draw_stack(spec, 1)).log10_rho[12], -6);
 }
 
+TEST(Collapse, TokensThatNothingTellsApartAreEqual) {
+  StackSpec spec;
+  spec.tokens = 3;
+  spec.width = 4;
+  spec.layers = 40;  // 3^40 decades
+  const SplitCourse course = split_course(spec, draw_stack(spec, 1));
+  EXPECT_TRUE(std::isfinite(course.log10_rho[30]));
+  EXPECT_LT(course.log10_rho[30], -1e13);
+  EXPECT_EQ(course.log10_rho[40], -std::numeric_limits<double>::infinity());
+}
+
 TEST(Collapse, SummaryOfRunsByHand) {
   StackSpec spec = small_spec();
   CollapseRun first;
@@ -165,6 +177,23 @@ TEST(Collapse, ARunSurvivesItsRecord) {
   EXPECT_EQ(again.direct, run.direct);
   EXPECT_EQ(again.split, run.split);
   EXPECT_EQ(again.log10_factor, run.log10_factor);
+}
+
+TEST(Collapse, StopsBetweenLayersAndPaths) {
+  StackSpec spec = small_spec();
+  int looks = 0;
+  const auto stop = [&] {
+    if (++looks == 6) throw StoppedError("stopped");  // four layers, then two of the second method
+  };
+  EXPECT_THROW(measure_collapse(spec, 1, stop), StoppedError);
+  spec.skip = true;
+  double share = 0;
+  const auto stop_late = [&](double done) {
+    share = done;
+    if (done > 0.5) throw StoppedError("stopped");
+  };
+  EXPECT_THROW(decompose_paths(spec, draw_stack(spec, 2), stop_late), StoppedError);
+  EXPECT_DOUBLE_EQ(share, 41.0 / 81);  // of 3^4 paths
 }
 
 TEST(Paths, AddUpToTheNetworkAndAreCounted) {

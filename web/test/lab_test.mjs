@@ -107,6 +107,34 @@ function reading_tests(test, { browser, labs }) {
     await page.close();
   });
 
+  test('the lab page: every number it shows is one of the document', async () => {
+    const { page: file, document } = labs().real();
+    const page = await open(browser(), file);
+    const verdict = (claim) => (claim.result ?? claim.finding).verdict;
+    for (const name of ['holds', 'holds in part', 'fails', 'undecided']) {
+      const fact = page.locator('.facts div', { has: page.locator(`dt:text-is("${name}")`) });
+      const count = document.claims.filter((claim) => verdict(claim) === name).length;
+      assert.equal(Number(await fact.locator('dd').innerText()), count, name);
+    }
+    const shown_number = (text) => Number(text.replace('−', '-').replace('e−', 'e-').replaceAll(',', ''));
+    for (const claim of document.claims) {
+      const results = [...(claim.result ? [claim.result] : []), ...claim.questions];
+      const article = page.locator(`#claim-${claim.id}`);
+      const criteria = results.flatMap((result) => result.criteria);
+      const measured = await article.locator('.criteria .measured').allInnerTexts();
+      assert.equal(measured.length, criteria.length);
+      criteria.forEach((criterion, i) => {
+        if (criterion.measured === null) return assert.equal(measured[i], 'not measured');
+        const error = Math.abs(shown_number(measured[i]) - criterion.measured);
+        assert.ok(error <= 5e-3 * Math.abs(criterion.measured), `${claim.id} ${criterion.id}`);
+      });
+      const cells = await article.locator('table.exhibit td').allInnerTexts();
+      const tables = results.flatMap((result) => result.tables);
+      assert.deepEqual(cells, tables.flatMap((table) => table.rows.flat()), claim.id);
+    }
+    await page.close();
+  });
+
   for (const [name, options] of [
     ['1280 pixels', { viewport: { width: 1280, height: 900 } }],
     ['390 pixels', { viewport: { width: 390, height: 844 } }],

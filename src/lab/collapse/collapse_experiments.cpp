@@ -13,7 +13,7 @@ namespace fathom::lab {
 namespace {
 
 /// Raised whenever a seed could come out otherwise.
-constexpr int kCollapseVersion = 1;
+constexpr int kCollapseVersion = 2;
 constexpr std::size_t kSeedsPerPart = 8;
 /// One multiply-add of 106 bits, measured.
 constexpr double kCollapseSecondsPerOperation = 4e-8;
@@ -91,8 +91,8 @@ std::vector<Part> plan_stacks(const Setup& setup, const std::vector<StackSpec>& 
       part.compute = [spec, first, end](const Ticker& tick) {
         Json runs = Json::array();
         for (std::size_t seed = first; seed < end; ++seed) {
-          tick(static_cast<double>(seed - first) / static_cast<double>(end - first));
-          runs.push_back(to_json(measure_collapse(spec, seed + 1)));
+          const double done = static_cast<double>(seed - first) / static_cast<double>(end - first);
+          runs.push_back(to_json(measure_collapse(spec, seed + 1, [&] { tick(done); })));
         }
         return runs;
       };
@@ -136,28 +136,60 @@ std::string decades_text(double decades) {
   return decades < 1000 ? format_significant(decades, 3) : format_whole(std::llround(decades));
 }
 
+/// Layers 1, 2, 4 and the last one.
+std::vector<std::size_t> shown_layers(std::size_t layers) {
+  std::vector<std::size_t> shown;
+  for (const std::size_t layer : {1, 2, 4}) {
+    if (layer < layers) shown.push_back(layer);
+  }
+  shown.push_back(layers);
+  return shown;
+}
+
+/// A set-up layer by layer, with the theorem's bound where there is one.
+ExhibitTable layer_table(const CollapseSummary& summary) {
+  const bool bounded = summary.bounds + summary.vacuous > 0;
+  ExhibitTable table{
+      fmt::format("Layer by layer: {}", title(summary.spec)),
+      {"layer", "log10 rho", "lower quartile", "upper quartile", "exponent", "log10 |X - mean|"},
+      {}};
+  if (bounded) table.columns.push_back("theorem's bound on it");
+  for (std::size_t l = 1; l <= summary.spec.layers; ++l) {
+    const Quartiles& rho = summary.log10_rho[l];
+    const LayerLaw& law = summary.layers[l - 1];
+    table.rows.push_back(
+        {std::to_string(l), rho_text(rho.median), rho_text(rho.low), rho_text(rho.high),
+         law.exponent.count == 0 ? "-" : fmt::format("{:.3f}", law.exponent.median),
+         rho_text(law.log10_residual)});
+    if (!bounded) continue;
+    table.rows.back().push_back(law.log10_bound ? rho_text(*law.log10_bound) : "vacuous");
+  }
+  return table;
+}
+
 /// What every collapse claim shows: the primary set-up's fields, all set-ups, table and chart.
 Conclusion show(const std::vector<CollapseSummary>& all) {
   Conclusion conclusion;
   conclusion.data = to_json(all.front());
   conclusion.data["setups"] = Json::array();
-  ExhibitTable table{"Medians over seeds",
-                     {"set-up", "exponent", "decades per layer", "log10 rho after 1", "2", "4",
-                      fmt::format("{}", all.front().spec.layers)},
-                     {}};
+  const std::vector<std::size_t> shown = shown_layers(all.front().spec.layers);
+  ExhibitTable table{"Medians over seeds", {"set-up", "exponent", "decades per layer"}, {}};
+  for (const std::size_t layer : shown) {
+    table.columns.push_back(fmt::format("{}layer {}", layer == 1 ? "log10 rho, " : "", layer));
+  }
   ExhibitChart chart{
       "How far the tokens are from being equal", "layer", "log10 rho", false, false, {}};
   for (const CollapseSummary& summary : all) {
     Json entry{{"setup", title(summary.spec)}};
     entry.update(to_json(summary));
     conclusion.data["setups"].push_back(std::move(entry));
-    const auto at = [&](std::size_t layer) {
-      return layer < summary.log10_rho.size() ? rho_text(summary.log10_rho[layer].median) : "";
-    };
     table.rows.push_back(
         {title(summary.spec),
          summary.exponent.count == 0 ? "-" : fmt::format("{:.2f}", summary.exponent.median),
-         decades_text(summary.decades.median), at(1), at(2), at(4), at(summary.spec.layers)});
+         decades_text(summary.decades.median)});
+    for (const std::size_t layer : shown) {
+      table.rows.back().push_back(rho_text(summary.log10_rho[layer].median));
+    }
     ChartSeries series{title(summary.spec), {}};
     for (std::size_t l = 0; l < summary.log10_rho.size(); ++l) {
       const Quartiles& q = summary.log10_rho[l];
@@ -174,7 +206,9 @@ Conclusion show(const std::vector<CollapseSummary>& all) {
   }
   conclusion.notes.push_back(fmt::format(
       "rho above 1e-30 is computed in 106 bits from the definition, below it by a form that keeps "
-      "mean and residual apart; where both can be compared log10 rho differs by at most {:.1e}",
+      "mean and residual apart; where both can be compared log10 rho differs by at most {:.1e}; "
+      "the "
+      "lines of the chart end at 1e-40",
       difference));
   return conclusion;
 }
@@ -245,6 +279,8 @@ Conclusion conclude_rank_collapse(const Setup& setup, const std::vector<Json>& r
     conclusion.notes.push_back("the theorem's bound is vacuous here: its right side is 1 or more");
   }
   add_farthest_from_cubic(causal, conclusion);
+  conclusion.tables.push_back(layer_table(all.front()));
+  if (!setup.own) conclusion.tables.push_back(layer_table(all.back()));  // where the bound speaks
   return conclusion;
 }
 

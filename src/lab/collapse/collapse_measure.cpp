@@ -71,9 +71,13 @@ double pooled_median(const std::vector<std::vector<double>>& by_seed,
   return quartiles(pooled).median;
 }
 
+/// Whether the theorem speaks about such stacks.
+bool bound_applies(const StackSpec& spec) {
+  return spec.all_see_all() && !spec.skip && !spec.norm && !spec.mlp;
+}
+
 void count_bounds(const std::vector<CollapseRun>& runs, CollapseSummary& summary) {
-  const StackSpec& spec = summary.spec;
-  if (!spec.all_see_all() || spec.skip || spec.norm || spec.mlp) return;
+  if (!bound_applies(summary.spec)) return;
   constexpr double kRounding = 1e-9;
   for (const CollapseRun& run : runs) {
     for (std::size_t l = 1; l < run.split.size(); ++l) {
@@ -88,6 +92,33 @@ void count_bounds(const std::vector<CollapseRun>& runs, CollapseSummary& summary
   }
 }
 
+LayerLaw layer_law(const StackSpec& spec, const std::vector<CollapseRun>& runs, std::size_t layer) {
+  std::vector<double> exponents;
+  std::vector<double> residuals;
+  std::vector<double> bounds;
+  for (const CollapseRun& run : runs) {
+    const double before = run.rho(layer - 1);
+    const bool both = std::isfinite(before) && std::isfinite(run.rho(layer));
+    if (both && before < -1) exponents.push_back(run.rho(layer) / before);
+    residuals.push_back(run.log10_residual[layer]);
+    const double bound = log10_bound(run, layer);
+    if (bound_applies(spec) && bound < 0) bounds.push_back(bound);
+  }
+  LayerLaw law{quartiles(exponents), quartiles(residuals).median, {}, bounds.size()};
+  if (!bounds.empty()) law.log10_bound = quartiles(bounds).median;
+  return law;
+}
+
+Json layer_json(std::size_t layer, const LayerLaw& law, bool applies) {
+  Json json{{"layer", layer},
+            {"exponent", law.exponent.count == 0 ? Json() : finite_or_null(law.exponent.median)},
+            {"count", law.exponent.count},
+            {"log10_residual", finite_or_null(law.log10_residual)}};
+  json["log10_bound"] = law.log10_bound ? finite_or_null(*law.log10_bound) : Json();
+  if (applies) json["vacuous"] = !law.log10_bound.has_value();
+  return json;
+}
+
 Json quartile_json(const Quartiles& quartiles) {
   return {{"q25", finite_or_null(quartiles.low)},
           {"median", finite_or_null(quartiles.median)},
@@ -100,11 +131,12 @@ double CollapseRun::rho(std::size_t layer) const {
   return direct[layer] > kLog10Floor ? direct[layer] : split[layer];
 }
 
-CollapseRun measure_collapse(const StackSpec& spec, std::uint64_t seed) {
+CollapseRun measure_collapse(const StackSpec& spec, std::uint64_t seed,
+                             const std::function<void()>& look) {
   const StackDraw draw = draw_stack(spec, seed);
   CollapseRun run;
-  run.direct = collapse_course<DoubleDouble>(spec, draw);
-  const SplitCourse split = split_course(spec, draw);
+  run.direct = collapse_course<DoubleDouble>(spec, draw, look);
+  const SplitCourse split = split_course(spec, draw, look);
   run.split = split.log10_rho;
   run.log10_residual = split.log10_residual;
   run.log10_factor = log10_factor(spec, draw);
@@ -144,6 +176,7 @@ CollapseSummary summarise(const StackSpec& spec, const std::vector<CollapseRun>&
     }
     summary.log10_rho.push_back(quartiles(at));
     if (l == 0) continue;
+    summary.layers.push_back(layer_law(spec, runs, l));
     layers.push_back(static_cast<double>(l));
     medians.push_back(summary.log10_rho.back().median);
   }
@@ -183,6 +216,10 @@ Json to_json(const CollapseSummary& summary) {
   json["exponent"]["count"] = summary.exponent.count;
   json["exponent"]["median_interval"] = {finite_or_null(summary.exponent_interval.low),
                                          finite_or_null(summary.exponent_interval.high)};
+  json["layers"] = Json::array();
+  for (std::size_t l = 0; l < summary.layers.size(); ++l) {
+    json["layers"].push_back(layer_json(l + 1, summary.layers[l], bound_applies(summary.spec)));
+  }
   json["decades_per_layer"] = quartile_json(summary.decades);
   json["decades_per_layer"]["median_interval"] = {finite_or_null(summary.decades_interval.low),
                                                   finite_or_null(summary.decades_interval.high)};

@@ -25,13 +25,23 @@ struct CollapseRun {
   double rho(std::size_t layer) const;
 };
 
-CollapseRun measure_collapse(const StackSpec& spec, std::uint64_t seed);
+/// `look` is called between layers and may throw.
+CollapseRun measure_collapse(const StackSpec& spec, std::uint64_t seed,
+                             const std::function<void()>& look = {});
 Json to_json(const CollapseRun& run);
 CollapseRun collapse_run(const Json& json);
 
 /// log10 of the right side of arXiv 2103.03404's bound on |X - token mean| after `layer` layers:
 /// (4 beta H / sqrt(d_qk))^((3^l - 1)/2) |X_0 - token mean|^(3^l).
 double log10_bound(const CollapseRun& run, std::size_t layer);
+
+/// One layer over all seeds.
+struct LayerLaw {
+  Quartiles exponent;                 // ln rho_l / ln rho_{l-1} over the seeds with rho_{l-1} < 0.1
+  double log10_residual = 0;          // median of |X - token mean|
+  std::optional<double> log10_bound;  // median of the bounds that say something
+  std::size_t bounds = 0;             // seeds with a right side below 1
+};
 
 struct CollapseSummary {
   StackSpec spec;
@@ -40,8 +50,9 @@ struct CollapseSummary {
   Interval exponent_interval;        // of its median
   Quartiles decades;                 // log10 rho lost per layer in the second half, seed by seed
   Interval decades_interval;
-  double last_exponent = 0;  // median over seeds of the exponent of the last two layers
-  LineFit line;              // of the median log10 rho against the layer, from layer 1 on
+  std::vector<LayerLaw> layers;  // 1 .. L
+  double last_exponent = 0;      // median over seeds of the exponent of the last two layers
+  LineFit line;                  // of the median log10 rho against the layer, from layer 1 on
   // The theorem's bound, where it applies (no mask, skip, norm or MLP).
   std::size_t bounds = 0;         // seeds and layers with a right side below 1
   std::size_t vacuous = 0;        // with a right side of 1 or more

@@ -23,8 +23,11 @@ struct FrozenHead {
 
 class PathSum {
  public:
-  PathSum(const std::vector<std::vector<FrozenHead>>& layers, const Tokens& like)
-      : layers_(layers), sum_(like.rows, like.columns), lengths_(layers.size() + 1) {}
+  PathSum(const std::vector<std::vector<FrozenHead>>& layers, const Tokens& like,
+          const std::function<void(double)>& look)
+      : layers_(layers), look_(look), sum_(like.rows, like.columns), lengths_(layers.size() + 1) {
+    for (const auto& heads : layers) all_ *= static_cast<double>(heads.size() + 1);
+  }
 
   void walk(std::size_t layer, std::size_t length, const Tokens& x) {
     if (layer == layers_.size()) {
@@ -32,6 +35,7 @@ class PathSum {
       ++entry.paths;
       entry.relative_residual += std::pow(10.0, log10_rho(x));
       add_to(sum_, x);
+      if (look_) look_(++done_ / all_);
       return;
     }
     walk(layer + 1, length, x);
@@ -50,13 +54,17 @@ class PathSum {
 
  private:
   const std::vector<std::vector<FrozenHead>>& layers_;
+  const std::function<void(double)>& look_;
+  double all_ = 1;
+  double done_ = 0;
   Tokens sum_;
   std::vector<PathLength> lengths_;
 };
 
 }  // namespace
 
-PathDecomposition decompose_paths(const StackSpec& spec, const StackDraw& draw) {
+PathDecomposition decompose_paths(const StackSpec& spec, const StackDraw& draw,
+                                  const std::function<void(double)>& look) {
   if (!spec.skip || spec.norm || spec.mlp) {
     throw InternalError("paths add up for skips without norm and MLP only");
   }
@@ -71,7 +79,7 @@ PathDecomposition decompose_paths(const StackSpec& spec, const StackDraw& draw) 
     layers.push_back(std::move(heads));
     apply_layer(spec, layer, x);
   }
-  PathSum paths(layers, x);
+  PathSum paths(layers, x, look);
   paths.walk(0, 0, start);
   Tokens difference = paths.sum();
   for (std::size_t i = 0; i < x.values.size(); ++i) difference.values[i] -= x.values[i];

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "lab/collapse/stack_spec.h"
@@ -22,7 +23,9 @@ struct PathDecomposition {
   double relative_error = 0;
 };
 
-/// The spec's mask is taken; skips are. Norm and MLP must be off. Computed in 106 bits.
-PathDecomposition decompose_paths(const StackSpec& spec, const StackDraw& draw);
+/// The spec's mask is taken; skips are. Norm and MLP must be off. Computed in 106 bits. `look` gets
+/// the share of paths that are done and may throw.
+PathDecomposition decompose_paths(const StackSpec& spec, const StackDraw& draw,
+                                  const std::function<void(double)>& look = {});
 
 }  // namespace fathom::lab

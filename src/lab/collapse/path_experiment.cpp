@@ -11,8 +11,8 @@ namespace fathom::lab {
 namespace {
 
 constexpr int kPathVersion = 1;
-/// One path of 16 tokens and width 32 in 106 bits, measured.
-constexpr double kPathSecondsPerOperation = 4e-8;
+/// One multiply-add of 106 bits in a product of matrices, measured.
+constexpr double kPathSecondsPerOperation = 7e-9;
 
 StackSpec path_spec(const Setup& setup) {
   StackSpec spec;
@@ -31,15 +31,19 @@ std::vector<Part> plan_paths(const Setup& setup) {
   const StackSpec spec = path_spec(setup);
   const double paths =
       std::pow(static_cast<double>(spec.heads) + 1, static_cast<double>(spec.layers));
-  const double seconds = paths * stack_operations(spec) / static_cast<double>(spec.layers) *
+  const auto n = static_cast<double>(spec.tokens);
+  const auto d = static_cast<double>(spec.width);
+  const auto size = static_cast<double>(spec.head_size());
+  // Paths share their beginnings, so there are about as many passes through a head as paths.
+  const double seconds = paths * (2 * n * d * size + n * n * size) *
                          static_cast<double>(setup.size("seeds")) * kPathSecondsPerOperation;
   check_cost(setup, fmt::format("{} paths per seed", format_significant(paths, 3)), seconds, 0);
   std::vector<Part> parts;
   for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
     parts.push_back({fmt::format("paths v{} {} seed={}", kPathVersion, spec.key(), seed), 1,
-                     [spec, seed](const Ticker&) {
+                     [spec, seed](const Ticker& tick) {
                        const PathDecomposition found =
-                           decompose_paths(spec, draw_stack(spec, seed));
+                           decompose_paths(spec, draw_stack(spec, seed), tick);
                        Json json{{"relative_error", found.relative_error}};
                        for (const PathLength& length : found.lengths) {
                          json["paths"].push_back(length.paths);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "lab/collapse/stack.h"
 
@@ -128,7 +129,7 @@ Matrix<double> own_weights(const SplitScores& s, const std::vector<double>& p, s
   return own;
 }
 
-/// Nothing smaller is told apart: 2^-10^17.
+/// Tokens closer than half of this exponent, 2^-(5 10^16), count as equal.
 constexpr std::int64_t kLeastExponent = -100'000'000'000'000'000;
 /// Largest score part b_ij up to which its exponential is taken apart from exp(a_j).
 constexpr double kSmallScore = 0.5;
@@ -230,19 +231,24 @@ void note(const SplitTokens& x, SplitCourse& course) {
       whole.at(i, j) = x.mean[j] + scaled(whole.at(i, j), x.exponent);
     }
   }
-  const double size = log10_size(x.residual) + static_cast<double>(x.exponent) * std::log10(2.0);
+  const bool told_apart = x.exponent > kLeastExponent / 2;
+  const double size =
+      told_apart ? log10_size(x.residual) + static_cast<double>(x.exponent) * std::log10(2.0)
+                 : -std::numeric_limits<double>::infinity();
   course.log10_residual.push_back(size);
   course.log10_rho.push_back(size - log10_size(whole));
 }
 
 }  // namespace
 
-SplitCourse split_course(const StackSpec& spec, const StackDraw& draw) {
+SplitCourse split_course(const StackSpec& spec, const StackDraw& draw,
+                         const std::function<void()>& look) {
   SplitTokens x{std::vector<double>(spec.width, 0), stack_input<double>(spec, draw), 0};
   settle(x);
   SplitCourse course;
   note(x, course);
   for (const LayerWeights& layer : draw.layers) {
+    if (look) look();
     SplitTokens y = attend_head(spec, layer.heads.front(), x);
     for (std::size_t h = 1; h < layer.heads.size(); ++h) {
       y = sum(y, attend_head(spec, layer.heads[h], x));

@@ -13,6 +13,7 @@
 // Another algorithm than stack.h, and its independent check.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "lab/collapse/stack_spec.h"
@@ -24,6 +25,8 @@ struct SplitCourse {
   std::vector<double> log10_residual;  // |X - token mean| itself
 };
 
-SplitCourse split_course(const StackSpec& spec, const StackDraw& draw);
+/// `look` is called between layers and may throw.
+SplitCourse split_course(const StackSpec& spec, const StackDraw& draw,
+                         const std::function<void()>& look = {});
 
 }  // namespace fathom::lab

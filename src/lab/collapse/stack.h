@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "lab/collapse/stack_spec.h"
@@ -105,12 +106,15 @@ double log10_rho(const Matrix<Real>& x) {
   return log10_size(residual(x)) - log10_size(x);
 }
 
-/// log10 rho before the first layer and after each one.
+/// log10 rho before the first layer and after each one. `look` is called between layers and may
+/// throw.
 template <class Real>
-std::vector<double> collapse_course(const StackSpec& spec, const StackDraw& draw) {
+std::vector<double> collapse_course(const StackSpec& spec, const StackDraw& draw,
+                                    const std::function<void()>& look = {}) {
   Matrix<Real> x = stack_input<Real>(spec, draw);
   std::vector<double> course{log10_rho(x)};
   for (const LayerWeights& layer : draw.layers) {
+    if (look) look();
     apply_layer(spec, layer, x);
     course.push_back(log10_rho(x));
   }

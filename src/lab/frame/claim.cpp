@@ -50,6 +50,7 @@ Claim read_claim(TomlReader table, const std::string& id) {
   claim.cpu_cost = table.text("cpu_cost");
   claim.gpu_cost = table.text("gpu_cost");
   claim.undecided = table.text("undecided", "");
+  claim.ask = table.text("ask", "");
   claim.page = table.text("page");
   claim.finding.verdict = read_enum<Verdict>(table, "verdict");
   claim.finding.summary = table.text("found");

@@ -68,6 +68,7 @@ struct Claim {
   std::string cpu_cost;  // on two cores
   std::string gpu_cost;
   std::string undecided;  // what it would cost to decide, for claims that stay open
+  std::string ask;        // options of a question of one's own; "" where there are none
   std::string page;       // below docs/, with an anchor where pages are shared
   std::vector<Criterion> criteria;
   Finding finding;

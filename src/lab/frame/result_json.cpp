@@ -78,6 +78,7 @@ Json claim_json(const Claim& claim) {
   json["finding"] = {{"verdict", to_string(claim.finding.verdict)},
                      {"by", to_string(claim.by)},
                      {"summary", claim.finding.summary}};
+  json["undecided"] = claim.undecided;
   return json;
 }
 

@@ -164,7 +164,12 @@ Dfa minimal(const Dfa& given) {
 Dfa read_dfa(const std::filesystem::path& path) {
   TomlReader file = TomlReader::from_file(path);
   Dfa dfa;
-  dfa.alphabet = parse_alphabet(file.text("alphabet"));
+  const std::string letters = file.text("alphabet");
+  try {
+    dfa.alphabet = parse_alphabet(letters);
+  } catch (const ConfigError& error) {
+    file.fail("alphabet", fmt::format("is wrong: {}", error.what()));
+  }
   TomlReader transitions = file.table("transitions");
   const std::vector<std::string> names = transitions.keys();
   if (names.empty()) file.fail("transitions", "is empty; an automaton needs a state");
@@ -194,7 +199,10 @@ Dfa read_dfa(const std::filesystem::path& path) {
   dfa.start = find(file, "start", file.text("start"));
   for (const std::string& name : file.list("accept"))
     dfa.accepts[find(file, "accept", name)] = true;
-  file.finish();
+  file.finish();  // a misspelt key is named before a missing one
+  if (!file.has("accept")) {
+    file.fail("accept", "is missing; name the states that accept, [] for none");
+  }
   return dfa;
 }
 

@@ -74,7 +74,7 @@ std::string fingerprint(const Dfa& dfa) {
 
 Json answer(const Question& question, const Ticker& tick) {
   const LanguageDepth found = language_depth(question.dfa, question.length, question.logic, tick);
-  const SyntacticMonoid monoid = syntactic_monoid(question.dfa);
+  const SyntacticMonoid monoid = syntactic_monoid(question.dfa, [&] { tick(1); });
   Json json;
   json["depths"] = Json::array();
   for (const auto& depth : found.depths) json["depths"].push_back(depth ? Json(*depth) : Json());
@@ -189,14 +189,15 @@ Conclusion conclude_depths(const Setup& setup, const std::vector<Json>& results)
   }
   conclusion.tables.push_back(std::move(table));
   if (setup.own) {
+    if (unchecked > 0) throw InternalError("a colliding pair that does not pass the second look");
     for (const auto& [key, value] : results.front().items()) conclusion.data[key] = value;
     conclusion.tables.push_back(depths_by_length(results.front()));
   } else {
     conclusion.measures = {{"since", static_cast<double>(wrong_since)},
                            {"since-until", static_cast<double>(wrong_both)}};
     conclusion.charts.push_back(stair_chart(list, results));
+    conclusion.measures.push_back({"proofs", static_cast<double>(unchecked)});
   }
-  conclusion.measures.push_back({"proofs", static_cast<double>(unchecked)});
   conclusion.notes.push_back(
       "a pair that collides proves that the depth below is not enough, at any width; that the "
       "depth given is enough was checked on all words up to the length and on no others");

@@ -1,10 +1,12 @@
 #include "lab/hard_attention/syntactic_monoid.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_set>
 #include <vector>
 
 #include "core/hash.h"
+#include "core/memory.h"
 
 namespace fathom::lab {
 namespace {
@@ -72,22 +74,28 @@ bool powers_settle(const std::uint32_t* map, std::size_t states) {
 
 }  // namespace
 
-SyntacticMonoid syntactic_monoid(const Dfa& dfa, double limit_bytes) {
+SyntacticMonoid syntactic_monoid(const Dfa& dfa, const std::function<void()>& look,
+                                 double limit_bytes) {
   constexpr double kOverhead = 48;  // of an entry of the set
+  constexpr double kShareOfMemory = 0.25;
+  constexpr std::size_t kOften = 256;
   const double bytes_each = static_cast<double>(dfa.states()) * sizeof(std::uint32_t) + kOverhead;
   SyntacticMonoid monoid;
+  const double limit = std::min(limit_bytes, kShareOfMemory * usable_memory_bytes());
   Elements elements(dfa.states());
   elements.add_identity();
   for (std::size_t at = 0; at < elements.size(); ++at) {
-    if (static_cast<double>(elements.size()) * bytes_each > limit_bytes) {
+    if (static_cast<double>(elements.size()) * bytes_each > limit) {
       monoid.complete = false;
       break;
     }
+    if (look && at % kOften == 0) look();
     for (std::size_t a = 0; a < dfa.letters(); ++a) elements.extend(at, dfa, a);
   }
   monoid.size = elements.size();
   bool settles = true;
   for (std::size_t i = 0; i < elements.size() && settles; ++i) {
+    if (look && i % kOften == 0) look();
     settles = powers_settle(elements.at(i), dfa.states());
   }
   if (!settles) monoid.star_free = false;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 
 #include "lab/hard_attention/automaton.h"
@@ -17,7 +18,9 @@ struct SyntacticMonoid {
   bool complete = true;           // false: `size` elements were seen and there are more
 };
 
-/// `dfa` must be minimal. Stops when the elements would need more than `limit_bytes`.
-SyntacticMonoid syntactic_monoid(const Dfa& dfa, double limit_bytes = 1e9);
+/// `dfa` must be minimal. Stops when the elements would need more than `limit_bytes`. `look` is
+/// called now and then and may throw.
+SyntacticMonoid syntactic_monoid(const Dfa& dfa, const std::function<void()>& look = {},
+                                 double limit_bytes = 1e9);
 
 }  // namespace fathom::lab

@@ -20,9 +20,11 @@ std::vector<std::size_t> vertex_counts(const Setup& setup) {
   return {one};
 }
 
-Json count_errors(std::size_t vertices, std::size_t layers, std::size_t graphs) {
+Json count_errors(std::size_t vertices, std::size_t layers, std::size_t graphs,
+                  const Ticker& tick) {
   std::size_t errors = 0;
   for (std::size_t index = 0; index < graphs; ++index) {
+    tick(static_cast<double>(index) / static_cast<double>(graphs));
     for (const bool two : {false, true}) {
       const bool connected = run_connectivity(random_cycles(vertices, two, 1, index), layers);
       errors += connected == two ? 1 : 0;
@@ -40,10 +42,10 @@ std::vector<Part> plan_connectivity(const Setup& setup) {
     for (const std::size_t layers : {depth, depth - 2}) {
       const double cost = static_cast<double>(vertices * vertices * layers * graphs) * 3e-9;
       seconds += cost;
-      parts.push_back({fmt::format("connectivity v{} vertices={} layers={} graphs={}",
-                                   kConnectivityVersion, vertices, layers, graphs),
-                       cost,
-                       [=](const Ticker&) { return count_errors(vertices, layers, graphs); }});
+      parts.push_back(
+          {fmt::format("connectivity v{} vertices={} layers={} graphs={}", kConnectivityVersion,
+                       vertices, layers, graphs),
+           cost, [=](const Ticker& tick) { return count_errors(vertices, layers, graphs, tick); }});
     }
   }
   check_cost(setup, fmt::format("{} graphs", 2 * graphs * parts.size()), seconds, 0);

@@ -129,7 +129,9 @@ std::vector<Part> plan_hops(const Setup& setup) {
              static_cast<double>(sizes.sequences + 2 * sizes.engine_sequences);
   }
   const auto n = static_cast<double>(sizes.length);
-  check_cost(setup, fmt::format("{} sequences of {} characters", sizes.sequences, sizes.length),
+  check_cost(setup,
+             fmt::format("{} sequences of {} characters",
+                         format_whole(static_cast<std::int64_t>(sizes.sequences)), sizes.length),
              total * kHopSecondsPerOperation, 32 * n * 400 + 8 * n * 100);
   std::vector<Part> parts;
   for (const std::size_t hops : hops_of(setup)) add_parts(setup, sizes, hops, parts);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
 #include <map>
 #include <span>
@@ -84,6 +85,11 @@ std::vector<std::string> cut_partitions(const ConvCase& c) {
 }
 
 std::vector<Part> plan_conv(const Setup& setup) {
+  const std::size_t positions = setup.size("positions");
+  if (!std::has_single_bit(positions)) {
+    throw ConfigError(fmt::format(
+        "--positions must be a power of two, not {}: the circuit pools pairs", positions));
+  }
   std::vector<RankQuestion> questions;
   for (const ConvCase& c : conv_list(setup)) {
     for (const ConvLook& look : kLooks) {

@@ -91,7 +91,13 @@ Conclusion conclude_partial(const Setup& setup, const std::vector<Json>& results
     std::optional<exact::RankResult> wide;
     if (shows_wide(setup, c)) wide = rank_result(results[part++]);
     const double gain = static_cast<double>(sliced.rank) / static_cast<double>(narrow.rank);
-    if (c.stride >= c.slice) {
+    const bool known = narrow.status != exact::RankStatus::at_least &&
+                       sliced.status != exact::RankStatus::at_least;
+    if (!known) {
+      conclusion.notes.push_back(
+          "a rank that is only known to be at least so much decides nothing; a higher --time-limit "
+          "lets grids grow further");
+    } else if (c.stride >= c.slice) {
       least_disjoint = std::min(least_disjoint.value_or(1e9), gain);
     } else if (setup.own || c.stream == 2 * c.slice) {
       least_gain = std::min(least_gain.value_or(1e9), gain);

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "core/memory.h"
 #include "core/units.h"
+#include "exact/rank_cost.h"
 #include "exact/rank_json.h"
 
 namespace fathom::lab {
 namespace {
 
 constexpr int kRankVersion = 1;
+constexpr std::size_t kLargestGrid = std::size_t{1} << 30;
 
 exact::RankOptions options_of(const RankQuestion& question) {
   exact::RankOptions options;
@@ -18,17 +23,36 @@ exact::RankOptions options_of(const RankQuestion& question) {
   return options;
 }
 
-/// Rough seconds: an elimination of the largest grid and its evaluation for two primes.
-double estimate(const RankQuestion& question, double bytes) {
-  const double side = std::sqrt(bytes / 8);
-  const auto positions = static_cast<double>(question.setting.positions);
-  const auto width = static_cast<double>(question.setting.width);
-  return 2 * (3e-11 * side * side * side + 1e-10 * side * side * positions * width * width);
+/// The first side of a growing grid that holds a rank known beforehand.
+std::size_t side_for(double rank) {
+  std::size_t side = 1;
+  while (static_cast<double>(side) <= rank && side < kLargestGrid) side *= 2;
+  return side;
 }
 
-double memory_of(const RankQuestion& question) {
-  const double grid = 8 * question.least_rank * question.least_rank;
-  return std::max(exact::smallest_memory(question.setting, options_of(question)), grid);
+/// Grids that grow stop at a tenth of what a question of one's own may take.
+void limit_growth(const Setup& setup, std::vector<RankQuestion>& questions) {
+  constexpr double kShareOfLimit = 0.1;
+  const exact::RankCost limit{kShareOfLimit * setup.time_limit *
+                                  static_cast<double>(setup.threads) /
+                                  static_cast<double>(questions.size()),
+                              usable_memory_bytes() / static_cast<double>(setup.threads)};
+  for (RankQuestion& question : questions) {
+    if (!exact::grids_grow(question.setting)) continue;
+    const std::size_t side =
+        std::max(exact::side_within(question.setting, options_of(question), limit),
+                 side_for(question.least_rank));
+    question.max_side = question.max_side == 0 ? side : std::min(side, question.max_side);
+  }
+}
+
+exact::RankCost cost_of(const Setup& setup, const RankQuestion& question) {
+  constexpr std::size_t kListedSide = 1024;  // the claims' own ranks that nothing foretells
+  std::size_t side = setup.own ? question.max_side : kListedSide;
+  if (question.least_rank > 0) side = side_for(question.least_rank);
+  exact::RankCost cost = exact::search_cost(question.setting, options_of(question), side);
+  cost.bytes = std::max(cost.bytes, 8 * question.least_rank * question.least_rank);
+  return cost;
 }
 
 /// "the rank of attention with L = 3, d = 30, H = 1 and 60 positions".
@@ -57,23 +81,25 @@ exact::RankSetting attention_setting(std::size_t layers, std::size_t width, std:
   return setting;
 }
 
-std::vector<Part> rank_parts(const Setup& setup, const std::vector<RankQuestion>& questions) {
+std::vector<Part> rank_parts(const Setup& setup, std::vector<RankQuestion> questions) {
   std::vector<Part> parts;
   double seconds = 0;
   double bytes = 0;
   std::string largest;
+  double longest = -1;
+  if (setup.own) limit_growth(setup, questions);
   for (const RankQuestion& question : questions) {
-    const double needed = memory_of(question);
-    const double cost = estimate(question, needed);
-    seconds += cost;
-    if (needed > bytes) {
-      bytes = needed;
+    const exact::RankCost cost = cost_of(setup, question);
+    seconds += cost.seconds;
+    bytes = std::max(bytes, cost.bytes);
+    if (cost.seconds > longest) {
+      longest = cost.seconds;
       largest = words_of(question.setting);
     }
     std::string key = fmt::format("rank v{} {}", kRankVersion, question.setting.key());
     if (question.direct) key += " direct";
     if (question.max_side != 0) key += fmt::format(" max={}", question.max_side);
-    parts.push_back({key, 0.01 + cost, [question](const Ticker& tick) {
+    parts.push_back({key, 0.01 + cost.seconds, [question](const Ticker& tick) {
                        exact::RankOptions options = options_of(question);
                        options.progress = [&](const std::string&, double share) { tick(share); };
                        Json json;

@@ -23,8 +23,9 @@ struct RankQuestion {
   double least_rank = 0;     // known beforehand: the grid must be larger
 };
 
-/// One part per question. ConfigError for what has no meaning or cannot fit in memory.
-std::vector<Part> rank_parts(const Setup& setup, const std::vector<RankQuestion>& questions);
+/// One part per question. ConfigError for what has no meaning or would not fit in memory or time.
+/// In a set-up of one's own grids that have to grow stop at a tenth of the time limit.
+std::vector<Part> rank_parts(const Setup& setup, std::vector<RankQuestion> questions);
 
 /// The result of a part; DataError for a damaged record.
 exact::RankResult rank_result(const Json& result);

@@ -31,11 +31,15 @@ std::vector<Option> size_options() {
           integer_option("heads", 1, "H", "Heads, with --layers and --width", 1, kMaxRankWidth)};
 }
 
-std::vector<Size> sizes_of(const Setup& setup, const std::vector<Size>& list) {
-  if (!setup.own) return list;
+void check_both_named(const Setup& setup) {
   if (setup.size("layers") == 0 || setup.size("width") == 0) {
     throw ConfigError("name both --layers and --width");
   }
+}
+
+std::vector<Size> sizes_of(const Setup& setup, const std::vector<Size>& list) {
+  if (!setup.own) return list;
+  check_both_named(setup);
   return {{setup.size("layers"), setup.size("width"), setup.size("heads")}};
 }
 
@@ -59,20 +63,26 @@ ExhibitChart bounds_chart(const Json& settings, std::size_t layers) {
   for (const Json& setting : settings) {
     if (setting["layers"] != layers || setting["heads"] != 1) continue;
     const auto width = setting["width"].get<double>();
-    const auto add = [&](std::size_t series, const Json& log3) {
+    const auto add_bound = [&](std::size_t series, const Json& log3) {
       if (!log3.is_null()) {
         chart.series[series].dots.push_back({width, std::pow(3.0, log3.get<double>())});
       }
     };
-    add(0, setting["log3_upper"]);
-    add(1, setting["log3_rank"]);
-    add(2, setting["log3_lower"]);
+    add_bound(0, setting["log3_upper"]);
+    chart.series[1].dots.push_back({width, setting["rank"].get<double>()});
+    add_bound(2, setting["log3_lower"]);
   }
   return chart;
 }
 
 // log3 of a rank may meet a bound; a rounding error must not break it.
 constexpr double kRounding = 1e-9;
+
+/// 1,234,567; short where the digits would fill a line.
+std::string grouped(const mpz_class& number) {
+  return number < 1'000'000'000 ? format_whole(static_cast<std::int64_t>(number.get_ui()))
+                                : format_significant(number.get_d(), 3);
+}
 
 /// Ranks beside the printed bounds of one theorem; measures `below` and `above`.
 Conclusion conclude_sizes(const Setup& setup, const std::vector<Size>& list, int theorem,
@@ -116,7 +126,7 @@ Conclusion conclude_sizes(const Setup& setup, const std::vector<Size>& list, int
     table.rows.push_back({std::to_string(sizes[i].layers), std::to_string(sizes[i].width),
                           std::to_string(sizes[i].heads),
                           bounds.log3_lower ? power(*bounds.log3_lower) : "-", rank_words(found),
-                          power(bounds.log3_upper), found.rmax.get_str(), to_string(found.status)});
+                          power(bounds.log3_upper), grouped(found.rmax), to_string(found.status)});
   }
   if (applies) conclusion.measures = {{"below", below}, {"above", above}};
   if (theorem == 2 && !setup.own) conclusion.measures.push_back({"width-1", law});
@@ -187,9 +197,9 @@ Json upper_bounds(std::int64_t layers, std::int64_t width) {
 
 std::vector<std::pair<std::int64_t, std::int64_t>> upper_list(const Setup& setup) {
   if (setup.own) {
-    const std::vector<Size> size = sizes_of(setup, {});
-    return {{static_cast<std::int64_t>(size.front().layers),
-             static_cast<std::int64_t>(size.front().width)}};
+    check_both_named(setup);
+    return {{static_cast<std::int64_t>(setup.size("layers")),
+             static_cast<std::int64_t>(setup.size("width"))}};
   }
   return {{4, 8}, {5, 8}, {6, 8}, {7, 8}, {6, 16}, {6, 64}, {6, 100}, {7, 512}, {8, 1000}};
 }
@@ -269,7 +279,7 @@ Conclusion conclude_corollary(const Setup&, const std::vector<Json>& results) {
       worst_multiset = std::max(worst_multiset, ratio(paper, multiset));
     }
     table.rows.push_back({row["layers"].dump(), paper > 0 ? fmt::format("{:.0e}", paper) : "-",
-                          fmt::format("{:.2e}", as_printed), fmt::format("{:.2e}", multiset)});
+                          format_significant(as_printed, 3), format_significant(multiset, 3)});
   }
   conclusion.measures = {{"printed", worst_printed}, {"multiset", worst_multiset}};
   conclusion.tables.push_back(std::move(table));
@@ -314,7 +324,6 @@ Experiment theorem_two_upper_experiment() {
   std::vector<Option> options = size_options();
   options.pop_back();  // one head
   for (Option& option : options) option.high = option.name == "layers" ? 12 : 100000;
-  options.push_back(integer_option("heads", 1, "H", "One head only", 1, 1));
   return {"theorem-2-upper", options, plan_upper, conclude_upper};
 }
 

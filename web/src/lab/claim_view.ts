@@ -76,7 +76,8 @@ function result_view(result: Result, id: string, plots: Plot[]): HTMLElement[] {
   blocks.push(...charts.map((chart) => chart.figure), ...result.tables.map(exhibit_table));
   for (const note of result.notes) blocks.push(h('p', { class: 'note' }, sentence(note)));
   const quick = result.quick ? ', with --quick' : '';
-  blocks.push(h('p', { class: 'note' }, `Its parts took ${duration(result.part_seconds)} in all${quick}.`));
+  const time = result.part_seconds < 0.1 ? 'under 0.1 s' : duration(result.part_seconds);
+  blocks.push(h('p', { class: 'note' }, `Its parts took ${time} in all${quick}.`));
   return blocks;
 }
 

@@ -17,10 +17,15 @@ export function number_text(value: number, digits = 5): string {
 
 const kNumber = /^(at least |> |< )?[-−+]?[\d.,]+(e[-+]?\d+)?( ?%)?$/;
 
+/// In place of a number.
+const kNoNumber = ['', '-', '-inf', '?', 'vacuous', 'more'];
+
 /// A column whose cells are numbers, or absent, stands flush right.
 function numeric_columns(table: Table): boolean[] {
   return table.columns.map((_, column) => {
-    const cells = table.rows.map((row) => row[column] ?? '').filter((cell) => cell !== '-');
+    const cells = table.rows
+      .map((row) => row[column] ?? '')
+      .filter((cell) => !kNoNumber.includes(cell));
     return cells.length > 0 && cells.every((cell) => kNumber.test(cell));
   });
 }
