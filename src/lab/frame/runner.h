@@ -31,7 +31,8 @@ PartResults run_parts(const std::vector<Part>& parts, std::size_t threads, LabRe
                       const RunEvents& events = {});
 
 /// How long work took that was done several parts at once, over all calls: the length of the time
-/// in which at least one part ran, and the most that ran together.
+/// in which at least one part ran, and the most that ran together. What a part did before it was
+/// stopped is not in it.
 struct BusyTime {
   double seconds = 0;
   std::size_t at_once = 0;
