@@ -65,8 +65,8 @@ std::string seeds_taken(const Json& result) {
 /// "42 parts, 80 min added up; 18 of them took 7.1 min of wall time, up to 9 at once"
 std::string time_taken(const Json& result) {
   const int parts = result.at("parts").get<int>();
-  const std::string sum = fmt::format("{} parts, {} added up", parts,
-                                      format_seconds(result.at("part_seconds").get<double>()));
+  std::string sum = fmt::format("{} parts, {} added up", parts,
+                                format_seconds(result.at("part_seconds").get<double>()));
   const auto wall = result.find("wall");
   if (wall == result.end()) return sum;
   const int dated = wall->at("parts").get<int>();
