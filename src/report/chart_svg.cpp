@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
 namespace fathom::report {
@@ -41,6 +42,7 @@ class Axis {
   void take(double value) {
     if (!std::isfinite(value) || (log_ && value <= 0)) return;
     whole_ = whole_ && value == std::floor(value);
+    if (values_.size() <= kMostOwnTicks) values_.insert(value);
     low_ = std::min(low_, scaled(value));
     high_ = std::max(high_, scaled(value));
   }
@@ -53,6 +55,7 @@ class Axis {
   std::vector<double> ticks() const {
     std::vector<double> all;
     if (!(low_ <= high_)) return all;
+    if (log_ && values_.size() <= kMostOwnTicks) return {values_.begin(), values_.end()};
     if (log_) {
       for (double power = std::floor(low_); power <= high_ + 1e-9; ++power) {
         for (const double factor : {1.0, 3.0}) add_tick(factor * std::pow(10, power), all);
@@ -75,8 +78,12 @@ class Axis {
     if (scaled(value) >= low_ - 1e-9 && scaled(value) <= high_ + 1e-9) all.push_back(value);
   }
 
+  /// A few values on a logarithmic axis (depths, rates) are their own ticks.
+  static constexpr std::size_t kMostOwnTicks = 7;
+
   bool log_;
   bool whole_ = true;
+  std::set<double> values_;  // one more than that at most
   double from_, to_;
   double low_ = INFINITY, high_ = -INFINITY;
 };

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "lab/frame/claim.h"
+#include "lab/frame/experiment.h"
 #include "lab/frame/records.h"
 #include "report/chart_svg.h"
 
@@ -48,11 +49,24 @@ std::string table(const Json& exhibit) {
   return text + "\n";
 }
 
+/// " with 1 of 3 seeds" where a full run was given fewer than the experiment has.
+std::string seeds_taken(const Json& result) {
+  const Json& setup = result.at("setup");
+  if (result.at("quick").get<bool>() || !setup.contains("seeds")) return "";
+  for (const lab::Option& option :
+       lab::find_experiment(result.at("id").get<std::string>()).options) {
+    if (option.name != "seeds") continue;
+    const int all = option.value.get<int>(), taken = setup.at("seeds").get<int>();
+    if (taken < all) return fmt::format(" with {} of {} seeds", taken, all);
+  }
+  return "";
+}
+
 /// "42 parts, 80 min added up; 18 of them took 7.1 min of wall time, up to 9 at once"
 std::string time_taken(const Json& result) {
   const int parts = result.at("parts").get<int>();
-  const std::string sum = fmt::format("{} parts, {} added up", parts,
-                                      format_seconds(result.at("part_seconds").get<double>()));
+  std::string sum = fmt::format("{} parts, {} added up", parts,
+                                format_seconds(result.at("part_seconds").get<double>()));
   const auto wall = result.find("wall");
   if (wall == result.end()) return sum;
   const int dated = wall->at("parts").get<int>();
@@ -77,9 +91,9 @@ MarkdownPage lab_markdown(const Json& result) {
       "    fathom lab run {0} --device cuda --out my-lab\n    fathom lab run {0} --quick\n\n",
       claim.id);
   const bool quick = result.at("quick").get<bool>();
-  text +=
-      paragraph(fmt::format("This page is made by `fathom lab report --markdown` from a {} run: {}",
-                            quick ? "`--quick`" : "full", time_taken(result)));
+  text += paragraph(
+      fmt::format("This page is made by `fathom lab report --markdown` from a {} run{}: {}",
+                  quick ? "`--quick`" : "full", seeds_taken(result), time_taken(result)));
   text += fmt::format("## Verdict: {}\n\n", result.at("verdict").get<std::string>());
   if (const std::string boundary = result.at("boundary"); !boundary.empty()) {
     text += paragraph(boundary);

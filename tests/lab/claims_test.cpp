@@ -56,6 +56,20 @@ TEST(ClaimsPage, EveryClaimHasAPageThatTellsTheCommand) {
   }
 }
 
+TEST(TrainedClaims, FitIntoNinetyMinutesOfAGpuAndFifteenOfTwoCores) {
+  double gpu = 0;
+  double processor = 0;
+  for (const std::string& id : claim_ids(true)) {
+    const Claim& claim = find_claim(id);
+    EXPECT_GT(claim.gpu_seconds, 0) << id << " was not timed";
+    gpu += claim.gpu_seconds;
+    processor += claim.quick_seconds;
+  }
+  EXPECT_LE(gpu, 90 * 60);
+  EXPECT_LE(processor, 2 * 15 * 60);
+  EXPECT_EQ(find_claim("induction").gpu_cost, "8.00 s on an H200, nine runs at once");
+}
+
 class CommittedVerdict : public testing::TestWithParam<std::string> {};
 
 TEST_P(CommittedVerdict, IsWhatTheQuickExperimentSays) {

@@ -201,6 +201,23 @@ TEST(Runner, ResultsDoNotDependOnThreadsOrOnResumption) {
   EXPECT_EQ(values(known), values(alone));
 }
 
+TEST(Runner, EqualPartsAreComputedOnce) {
+  std::atomic<int> computed = 0;
+  const auto part = [&](const std::string& key, int value) {
+    return Part{key, 1, [&computed, value](const Ticker&) {
+                  ++computed;
+                  return Json(value);
+                }};
+  };
+  const std::vector<Part> parts{part("a", 1), part("b", 2), part("a", 1)};
+  double share = 0;
+  RunEvents events;
+  events.progress = [&](double each) { share = each; };
+  EXPECT_EQ(run_parts(parts, 3, nullptr, events).results, (std::vector<Json>{1, 2, 1}));
+  EXPECT_EQ(computed, 2);
+  EXPECT_LE(share, 1.0);
+}
+
 TEST(Runner, WallTimeIsThatInWhichAnyPartRan) {
   // Two together, one that overlaps them, a pause, and one that begins as another ends.
   const std::vector<Interval> parts{{30, 35}, {0, 10}, {0, 4}, {8, 12}, {35, 36}};

@@ -297,12 +297,22 @@ TEST(SublayerOrder, ComparesOrdersWithTheSeeds) {
   const lab::Setup setup = setup_of("sublayer-order", false);
   std::vector<Json> results;
   for (int run = 0; run < 5; ++run) results.push_back(planted_result(1.5 + 0.001 * run));
-  results.push_back(planted_result(1.53));  // attention first
-  results.push_back(planted_result(1.6));   // feed-forward first
-  for (int run = 0; run < 7; ++run) results.push_back(planted_result(1.51 - 0.005 * run));
+  const auto three = [&](double loss) {
+    for (int run = -1; run <= 1; ++run) results.push_back(planted_result(loss + 0.003 * run));
+  };
+  three(1.53);  // attention first
+  three(1.6);   // feed-forward first
+  three(1.49);  // sandwiches
+  three(1.5);
+  for (int run = 0; run < 5; ++run) results.push_back(planted_result(1.51));
   for (int run = 0; run < 10; ++run) results.push_back(planted_result(1.55));
-  EXPECT_EQ(judged("sublayer-order", setup, results).verdict, Verdict::holds);
-  results[6] = planted_result(1.52);
+  const Judgement judgement = judged("sublayer-order", setup, results);
+  EXPECT_EQ(judgement.verdict, Verdict::holds);
+  EXPECT_NEAR(*judgement.criteria[0].measure.value, 0.028, 1e-9);  // 1.53 less 1.502
+  EXPECT_NEAR(*judgement.criteria[1].measure.value, 0.07, 1e-9);
+  EXPECT_NEAR(*judgement.criteria[2].measure.value, -0.012, 1e-9);
+  EXPECT_NEAR(judgement.criteria[2].measure.interval->low, -0.015, 1e-9);  // its best seed alone
+  for (std::size_t run = 8; run < 11; ++run) results[run] = planted_result(1.52);
   EXPECT_EQ(outcome(judged("sublayer-order", setup, results), "feed-forward-first"),
             Outcome::fails);
 }

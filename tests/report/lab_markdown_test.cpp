@@ -1,6 +1,7 @@
 // A claim's result as Markdown and its charts as SVG.
 #include "report/lab_markdown.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +47,7 @@ TEST(LabMarkdown, TellsCriteriaTablesChartsAndNotes) {
   ASSERT_EQ(page.drawings.size(), 1u);
 }
 
-TEST(LabMarkdown, SaysHowLongItTookOnTheClock) {
+TEST(LabMarkdown, SaysHowManySeedsItTookAndHowLong) {
   lab::LabResult result = planted();
   const auto text = [&] {  // as one line
     std::string page = lab_markdown(lab::result_json(result)).text;
@@ -54,6 +55,11 @@ TEST(LabMarkdown, SaysHowLongItTookOnTheClock) {
     return page;
   };
   EXPECT_NE(text().find("6 parts, 90.0 s added up. "), std::string::npos) << text();
+  EXPECT_EQ(text().find("seeds:"), std::string::npos);
+  result.setup.values["seeds"] = 3;  // all of them
+  EXPECT_EQ(text().find("seeds:"), std::string::npos);
+  result.setup.values["seeds"] = 1;
+  EXPECT_NE(text().find("a full run with 1 of 3 seeds: 6 parts"), std::string::npos) << text();
   result.dated = 6;
   result.busy = {20, 5};
   EXPECT_NE(text().find("they took 20.0 s of wall time"), std::string::npos) << text();
@@ -83,6 +89,21 @@ TEST(ChartSvg, DrawsWhatCanBeDrawn) {
   EXPECT_EQ(count("<circle"), 2);  // the logarithm of 0 has no place
   EXPECT_EQ(svg.find("nan"), std::string::npos);
   EXPECT_EQ(svg.find("inf"), std::string::npos);
+}
+
+TEST(ChartSvg, LabelsTheDepthsThatWereTrained) {
+  lab::LabResult result = planted();
+  lab::ExhibitChart& chart = result.conclusion.charts[0];
+  chart = {"Loss", "layers", "nats", true, false, {{"a", {{1, 3}, {2, 2.5}, {8, 2}}}}};
+  const auto labels = [&](const char* text) {
+    return chart_svg(lab::result_json(result).at("charts")[0])
+               .find(fmt::format("text-anchor=\"middle\">{}</text>", text)) != std::string::npos;
+  };
+  EXPECT_TRUE(labels("1") && labels("2") && labels("8"));
+  EXPECT_FALSE(labels("3"));
+  for (int x = 9; x < 40; ++x) chart.series[0].dots.push_back({static_cast<double>(x), 1});
+  EXPECT_TRUE(labels("1") && labels("3") && labels("30"));
+  EXPECT_FALSE(labels("8"));
 }
 
 }  // namespace

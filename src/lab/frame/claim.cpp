@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/toml_reader.h"
+#include "core/units.h"
 
 namespace fathom::embedded {
 extern const std::string_view claims_toml;
@@ -49,6 +50,16 @@ Claim read_claim(TomlReader table, const std::string& id) {
   claim.by = read_enum<Evidence>(table, "by");
   claim.cpu_cost = table.text("cpu_cost");
   claim.gpu_cost = table.text("gpu_cost");
+  claim.quick_seconds = table.number("quick_seconds", 0);
+  claim.gpu_seconds = table.number("gpu_seconds", 0);
+  if (claim.quick_seconds > 0) {
+    claim.cpu_cost = fmt::format("{} of processor time, {}", format_seconds(claim.quick_seconds),
+                                 claim.cpu_cost);
+  }
+  if (claim.gpu_seconds > 0) {
+    claim.gpu_cost =
+        fmt::format("{} on an H200, {}", format_seconds(claim.gpu_seconds), claim.gpu_cost);
+  }
   claim.undecided = table.text("undecided", "");
   claim.ask = table.text("ask", "");
   claim.page = table.text("page");

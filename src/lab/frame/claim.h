@@ -65,11 +65,13 @@ struct Claim {
   std::string experiment;
   Kind kind = Kind::computed;
   Evidence by = Evidence::measurement;
-  std::string cpu_cost;  // on two cores
-  std::string gpu_cost;
-  std::string undecided;  // what it would cost to decide, for claims that stay open
-  std::string ask;        // options of a question of one's own; "" where there are none
-  std::string page;       // below docs/, with an anchor where pages are shared
+  std::string cpu_cost;      // on two cores; with quick_seconds where it has them
+  std::string gpu_cost;      // with gpu_seconds where it has them
+  double quick_seconds = 0;  // processor time of --quick; 0: not measured, or no such form
+  double gpu_seconds = 0;    // wall time of all on one H200; 0: not measured
+  std::string undecided;     // what it would cost to decide, for claims that stay open
+  std::string ask;           // options of a question of one's own; "" where there are none
+  std::string page;          // below docs/, with an anchor where pages are shared
   std::vector<Criterion> criteria;
   Finding finding;
 

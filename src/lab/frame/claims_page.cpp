@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "core/units.h"
 #include "lab/frame/claim.h"
 
 namespace fathom::lab {
@@ -50,6 +51,25 @@ std::vector<std::string> topics() {
   return names;
 }
 
+/// What the claims that train models take, one by one and together.
+std::string cost_section() {
+  std::string text =
+      "\n### What they take\n\n| claim | in full | on a processor |\n|---|---|---|\n";
+  double gpu = 0;
+  double quick = 0;
+  for (const Claim& claim : claims()) {
+    if (claim.kind != Kind::trained) continue;
+    text += fmt::format("| `{}` | {} | {} |\n", claim.id, claim.gpu_cost, claim.cpu_cost);
+    gpu += claim.gpu_seconds;
+    quick += claim.quick_seconds;
+  }
+  const std::string sum = fmt::format(
+      "Together: {} of one H200, and {} of processor time for `fathom lab run trained --quick`, "
+      "which two cores share.",
+      format_seconds(gpu), format_seconds(quick));
+  return text + "\n" + join(wrap(sum, kColumns), "\n") + "\n";
+}
+
 }  // namespace
 
 std::string claims_page() {
@@ -69,7 +89,7 @@ std::string claims_page() {
     }
     page += table;
   }
-  return page;
+  return page + cost_section();
 }
 
 }  // namespace fathom::lab

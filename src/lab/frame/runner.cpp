@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "core/error.h"
@@ -26,7 +28,9 @@ class PartPool {
       total_ += parts[i].cost;
       const auto* known = records == nullptr ? nullptr : records->find(parts[i].key);
       if (known == nullptr) {
-        waiting_.push_back(i);
+        std::vector<std::size_t>& twins = twins_[parts[i].key];
+        if (twins.empty()) waiting_.push_back(i);  // equal parts are computed once
+        twins.push_back(i);
       } else {
         results_[i] = known->result;
         part_seconds_ += known->seconds;
@@ -67,7 +71,10 @@ class PartPool {
         if (records_ != nullptr) records_->add(parts_[i].key, result, seconds);
         lock.lock();
         part_seconds_ += seconds;
-        results_[i] = std::move(result);
+        for (const std::size_t twin : twins_.at(parts_[i].key)) {
+          results_[twin] = result;
+          shares_[twin] = parts_[twin].cost;
+        }
       } catch (...) {
         if (!lock.owns_lock()) lock.lock();
         if (!failure_) failure_ = std::current_exception();
@@ -98,6 +105,7 @@ class PartPool {
   double total_ = 0;
   double part_seconds_ = 0;
   std::vector<std::size_t> waiting_;  // dearest last
+  std::map<std::string, std::vector<std::size_t>> twins_;
   std::size_t resumed_ = 0;
   std::mutex mutex_;
   std::exception_ptr failure_;
@@ -106,9 +114,11 @@ class PartPool {
 /// When the parts ran, as far as records tell.
 std::vector<Interval> times_of(const std::vector<Part>& parts, const LabRecords& records) {
   std::vector<Interval> times;
+  std::set<std::string> seen;
   for (const Part& part : parts) {
     const LabRecords::Finished* known = records.find(part.key);
     if (known == nullptr || !std::isfinite(known->ended)) continue;
+    if (!seen.insert(part.key).second) continue;
     times.push_back({known->ended - known->seconds, known->ended});
   }
   return times;
@@ -135,25 +145,34 @@ BusyTime busy_time(std::span<const Interval> parts) {
   return busy;
 }
 
+PartResults run_parts(const std::vector<Part>& parts, std::size_t threads, LabRecords* records,
+                      const RunEvents& events) {
+  PartPool pool(parts, records, events);
+  PartResults done;
+  done.resumed = pool.resumed();
+  done.results = pool.run(std::max<std::size_t>(1, threads));
+  done.seconds = pool.part_seconds();
+  return done;
+}
+
 LabResult run_claim(const Claim& claim, const Setup& setup, std::size_t threads,
                     LabRecords* records, const RunEvents& events) {
   const auto start = Clock::now();
   const Experiment& experiment = find_experiment(claim.id);
   const std::vector<Part> parts = experiment.plan(setup);
-  PartPool pool(parts, records, events);
+  const PartResults done = run_parts(parts, threads, records, events);
   LabResult result;
   result.claim = &claim;
   result.setup = setup;
   result.parts = parts.size();
-  result.resumed = pool.resumed();
-  const std::vector<Json> results = pool.run(std::max<std::size_t>(1, threads));
-  result.part_seconds = pool.part_seconds();
+  result.resumed = done.resumed;
+  result.part_seconds = done.seconds;
   if (records != nullptr) {
     const std::vector<Interval> times = times_of(parts, *records);
     result.dated = times.size();
     result.busy = busy_time(times);
   }
-  result.conclusion = experiment.conclude(setup, results);
+  result.conclusion = experiment.conclude(setup, done.results);
   result.judgement = judge(claim, result.conclusion.measures, setup.own);
   result.seconds = seconds_since(start);
   if (records != nullptr) records->finish(result_json(result));

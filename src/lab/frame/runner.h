@@ -20,8 +20,19 @@ struct RunEvents {
   std::function<void(double)> progress;
 };
 
+struct PartResults {
+  std::vector<Json> results;  // in the order of the parts
+  std::size_t resumed = 0;    // taken from records
+  double seconds = 0;         // added up, those from records included
+};
+/// Computes what records do not have, `threads` parts at once, the dearest first. Parts with equal
+/// keys are one part. `records` may be null.
+PartResults run_parts(const std::vector<Part>& parts, std::size_t threads, LabRecords* records = {},
+                      const RunEvents& events = {});
+
 /// How long work took that was done several parts at once, over all calls: the length of the time
-/// in which at least one part ran, and the most that ran together.
+/// in which at least one part ran, and the most that ran together. What a part did before it was
+/// stopped is not in it.
 struct BusyTime {
   double seconds = 0;
   std::size_t at_once = 0;

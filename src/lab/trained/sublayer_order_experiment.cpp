@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <span>
 
 #include "core/counts.h"
 #include "core/random.h"
 #include "lab/frame/options.h"
+#include "lab/frame/statistics.h"
 #include "lab/trained/trained_experiments.h"
 #include "lab/trained/training_part.h"
 
@@ -39,21 +42,28 @@ std::string random_order(std::size_t n, std::uint64_t index) {
   return order;
 }
 
+/// Seeds of the orders that the criteria compare: attention first, feed-forward first, and the
+/// sandwiches that were the best two by their first seed.
+constexpr std::size_t kComparedSeeds = 3;
+constexpr std::size_t kComparedSandwiches = 2;
+
 /// Of n attention and n feed-forward sublayers.
 std::vector<OrderRun> order_runs(const Setup& setup) {
   const std::size_t n = setup.quick ? 3 : 8;
+  const std::size_t compared = setup.quick ? 1 : std::min(setup.size("seeds"), kComparedSeeds);
   std::vector<OrderRun> runs;
-  for (std::size_t seed = 1; seed <= setup.size("seeds"); ++seed) {
-    runs.push_back({"interleaved", sandwich(n, 0), seed});
-  }
-  runs.push_back({"attention first", times('s', n) + times('f', n)});
-  runs.push_back({"feed-forward first", times('f', n) + times('s', n)});
+  const auto add = [&](const std::string& name, const std::string& order, std::size_t seeds) {
+    for (std::size_t seed = 1; seed <= seeds; ++seed) runs.push_back({name, order, seed});
+  };
+  add("interleaved", sandwich(n, 0), setup.size("seeds"));
+  add("attention first", times('s', n) + times('f', n), compared);
+  add("feed-forward first", times('f', n) + times('s', n), compared);
   for (std::size_t k = 1; k < n; ++k) {
-    runs.push_back({fmt::format("sandwich {}", k), sandwich(n, k)});
+    add(fmt::format("sandwich {}", k), sandwich(n, k), k <= kComparedSandwiches ? compared : 1);
   }
   const std::size_t randoms = setup.quick ? 2 : 10;
   for (std::uint64_t index = 1; index <= randoms; ++index) {
-    runs.push_back({fmt::format("random {}", index), random_order(n, index)});
+    add(fmt::format("random {}", index), random_order(n, index), 1);
   }
   return runs;
 }
@@ -76,18 +86,57 @@ std::vector<train::RunSpec> order_specs(const Setup& setup) {
   return specs;
 }
 
+/// Losses of every order by seed.
+using OrderLosses = std::map<std::string, std::vector<double>>;
+
+double mean_of(const std::vector<double>& losses) {
+  return std::accumulate(losses.begin(), losses.end(), 0.0) / as_double(losses.size());
+}
+
+/// Mean over the seeds; orders that have a single one repeat it.
+double mean_of(const std::vector<double>& losses, std::span<const std::size_t> seeds) {
+  double sum = 0;
+  for (const std::size_t seed : seeds) sum += losses[std::min(seed, losses.size() - 1)];
+  return sum / as_double(seeds.size());
+}
+
+double best_sandwich(const OrderLosses& losses, std::span<const std::size_t> seeds) {
+  double best = INFINITY;
+  for (const auto& [name, each] : losses) {
+    if (name.starts_with("sandwich")) best = std::min(best, mean_of(each, seeds));
+  }
+  return best;
+}
+
+/// Against the mean of all interleaved seeds; intervals resample those of the other orders.
+std::vector<Measure> order_measures(const OrderLosses& losses) {
+  const double interleaved = mean_of(losses.at("interleaved"));
+  const std::vector<double>& attention = losses.at("attention first");
+  const std::vector<double>& feed_forward = losses.at("feed-forward first");
+  const auto measure = [&](const char* criterion, const Statistic& statistic) -> Measure {
+    std::vector<std::size_t> all(attention.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    if (all.size() < 2) return {criterion, statistic(all)};
+    return {criterion, statistic(all), bootstrap_interval(all.size(), statistic)};
+  };
+  return {
+      measure("attention-first",
+              [&](auto seeds) { return mean_of(attention, seeds) - interleaved; }),
+      measure("feed-forward-first",
+              [&](auto seeds) { return mean_of(feed_forward, seeds) - mean_of(attention, seeds); }),
+      measure("sandwich", [&](auto seeds) { return best_sandwich(losses, seeds) - interleaved; })};
+}
+
 Conclusion conclude_order(const Setup& setup, const std::vector<Json>& results) {
   const auto names = order_runs(setup);
   const auto runs = trained_runs(order_specs(setup), results);
-  std::map<std::string, double> loss;
-  std::vector<double> baseline;
+  OrderLosses losses;
   Conclusion conclusion;
   ExhibitTable table{"Held-out loss in nats per byte", {"order", "sublayers", "seed", "loss"}, {}};
   ExhibitChart chart{"Loss by order of the sublayers", "run", "nats per byte", false, false, {}};
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const OrderRun& run = names[i];
-    loss[run.name] = runs[i].loss();
-    if (run.name == "interleaved") baseline.push_back(runs[i].loss());
+    losses[run.name].push_back(runs[i].loss());
     table.rows.push_back({run.name, run.order, std::to_string(run.seed),
                           runs[i].diverged() ? "diverged" : fmt::format("{:.4f}", runs[i].loss())});
     const std::string family = run.name.substr(0, run.name.find_last_not_of("0123456789 ") + 1);
@@ -96,22 +145,17 @@ Conclusion conclude_order(const Setup& setup, const std::vector<Json>& results) 
     }
     chart.series.back().dots.push_back({as_double(i + 1), runs[i].loss()});
   }
-  double mean = 0;
-  for (const double each : baseline) mean += each / as_double(baseline.size());
-  double best = INFINITY;
-  double better = 0;
-  double randoms = 0;
-  for (const auto& [name, each] : loss) {
-    if (name.starts_with("sandwich")) best = std::min(best, each);
+  const std::vector<double>& baseline = losses.at("interleaved");
+  const double mean = mean_of(baseline);
+  int better = 0;
+  int randoms = 0;
+  for (const auto& [name, each] : losses) {
     if (!name.starts_with("random")) continue;
     ++randoms;
-    better += each < mean ? 1 : 0;
+    better += each.front() < mean ? 1 : 0;
   }
   const auto [low, high] = std::minmax_element(baseline.begin(), baseline.end());
-  conclusion.measures = {
-      {"attention-first", loss["attention first"] - mean},
-      {"feed-forward-first", loss["feed-forward first"] - loss["attention first"]},
-      {"sandwich", best - mean}};
+  conclusion.measures = order_measures(losses);
   conclusion.tables.push_back(std::move(table));
   conclusion.charts.push_back(std::move(chart));
   conclusion.notes = {
