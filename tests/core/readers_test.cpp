@@ -9,6 +9,7 @@
 
 #include "core/csv.h"
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "core/json_file.h"
 #include "core/json_text.h"
@@ -92,6 +93,7 @@ TEST(Files, APipeIsReadToItsEndAndNotWaitedForWithoutAWriter) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_EQ(message_of<DataError>([&] { read_text_file(pipe); }),
             pipe.string() + ": a pipe that nobody writes to");
+  EXPECT_FALSE(FileLock::holder(pipe));
   std::thread writer([&] {
     std::ofstream stream(pipe);
     stream << "first " << std::flush;
