@@ -16,6 +16,7 @@
 #include "cli/stop_signals.h"
 #include "cli/study_progress.h"
 #include "core/error.h"
+#include "core/folders.h"
 #include "core/text.h"
 #include "core/units.h"
 #include "lab/frame/claim.h"
@@ -80,9 +81,7 @@ class RunsFolder {
  public:
   explicit RunsFolder(const std::string& kept) : path_(kept), kept_(!kept.empty()) {
     if (kept_) return;
-    std::string name = (std::filesystem::temp_directory_path() / "fathom-lab-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw DataError("cannot make a temporary folder");
-    path_ = name;
+    path_ = make_temporary_folder("fathom-lab");
   }
   ~RunsFolder() {
     std::error_code ignored;

@@ -246,7 +246,7 @@ void add_training_options(Command& command, PlanOptions& o) {
   const char* group = "Training (memory per GPU, time)";
   command.add_option("--gpus", o.gpus, "GPUs to train on (default one copy of the model)")
       ->type_name("N")
-      ->positive()
+      ->check({1, 1e7})
       ->group(group);
   command.add_option("--zero", o.zero, "ZeRO stage: 1 shards AdamW, 2 gradients, 3 weights (FSDP)")
       ->type_name("S")

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/uninterrupted.h"
 
 namespace fathom {
 namespace {
@@ -21,9 +23,14 @@ namespace {
 }  // namespace
 
 AppendFile::AppendFile(std::filesystem::path path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  descriptor_ = uninterrupted(
+      [&] { return ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644); });
   if (descriptor_ < 0) fail(path_, "open");
   try {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+      throw DataError(fmt::format("{}: not a regular file", path_.string()));
+    }
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       throw ConfigError(fmt::format("{} is in use by another process; wait for it or name another",
                                     path_.string()));
@@ -46,7 +53,8 @@ AppendFile::~AppendFile() {
 
 void AppendFile::append(std::string_view line) {
   if (whole_bytes_) {
-    if (::ftruncate(descriptor_, static_cast<off_t>(*whole_bytes_)) != 0) fail(path_, "repair");
+    const auto size = static_cast<off_t>(*whole_bytes_);
+    if (uninterrupted([&] { return ::ftruncate(descriptor_, size); }) != 0) fail(path_, "repair");
     whole_bytes_.reset();
   }
   const std::string text = std::string(line) + "\n";
@@ -57,7 +65,7 @@ void AppendFile::append(std::string_view line) {
     if (count <= 0) fail(path_, "write");
     written += static_cast<std::size_t>(count);
   }
-  if (::fsync(descriptor_) != 0) fail(path_, "sync");
+  if (uninterrupted([&] { return ::fsync(descriptor_); }) != 0) fail(path_, "sync");
 }
 
 }  // namespace fathom

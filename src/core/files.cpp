@@ -6,14 +6,55 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/uninterrupted.h"
 
 namespace fathom {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// A file that is open for reading and closed in the end.
+class OpenFile {
+ public:
+  explicit OpenFile(const fs::path& path)
+      // A pipe that nobody writes to would be waited for without an end.
+      : file_(
+            uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); })) {}
+  ~OpenFile() {
+    if (file_ >= 0) close(file_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  bool is_open() const { return file_ >= 0; }
+  void wait_for_data() const { fcntl(file_, F_SETFL, 0); }
+  ssize_t read_some(char* buffer, std::size_t size) const {
+    return uninterrupted([&] { return read(file_, buffer, size); });
+  }
+
+ private:
+  int file_;
+};
+
+/// The first bytes of a pipe that somebody writes to, or comes to write to within two seconds.
+/// Later reads wait for the writer, however slow.
+ssize_t read_first(const OpenFile& pipe, const fs::path& path, char* buffer, std::size_t size) {
+  constexpr int kTries = 40;
+  ssize_t count = pipe.read_some(buffer, size);
+  for (int i = 0; count == 0 && i < kTries; ++i) {
+    usleep(50'000);
+    count = pipe.read_some(buffer, size);
+  }
+  const bool writer_is_slow = count < 0 && errno == EAGAIN;
+  if (count == 0) throw DataError(fmt::format("{}: a pipe that nobody writes to", path.string()));
+  pipe.wait_for_data();
+  return writer_is_slow ? pipe.read_some(buffer, size) : count;
+}
+
+}  // namespace
 
 std::string read_text_file(const fs::path& path, std::size_t limit_bytes) {
   std::error_code error;
@@ -22,17 +63,22 @@ std::string read_text_file(const fs::path& path, std::size_t limit_bytes) {
   if (fs::is_directory(status)) {
     throw DataError(fmt::format("{}: is a folder, a file was expected", path.string()));
   }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw DataError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
+  const OpenFile file(path);
+  if (!file.is_open()) throw DataError(fmt::format("{}: {}", path.string(), std::strerror(errno)));
   std::string content;
   char buffer[1 << 16];
-  while (stream.read(buffer, sizeof buffer), stream.gcount() > 0) {
-    content.append(buffer, static_cast<std::size_t>(stream.gcount()));
+  if (!fs::is_fifo(status)) file.wait_for_data();
+  ssize_t count = fs::is_fifo(status) ? read_first(file, path, buffer, sizeof buffer)
+                                      : file.read_some(buffer, sizeof buffer);
+  for (; count > 0; count = file.read_some(buffer, sizeof buffer)) {
+    content.append(buffer, static_cast<std::size_t>(count));
     if (content.size() > limit_bytes) {
       throw DataError(fmt::format("{}: larger than {} bytes", path.string(), limit_bytes));
     }
   }
-  if (stream.bad()) throw DataError(fmt::format("{}: reading failed", path.string()));
+  if (count < 0) {
+    throw DataError(fmt::format("{}: reading failed: {}", path.string(), std::strerror(errno)));
+  }
   return content;
 }
 

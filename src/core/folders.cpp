@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <string>
 
 #include "core/error.h"
@@ -77,6 +78,18 @@ void remove_leftovers(const std::vector<fs::path>& files) {
 
 void remove_leftovers_in(const fs::path& folder) {
   remove_leftovers_of(folder, "");
+}
+
+fs::path make_temporary_folder(const std::string& name) {
+  std::error_code error;
+  const fs::path parent = fs::temp_directory_path(error);
+  std::string path = (parent / (name + "-XXXXXX")).string();
+  if (!error && mkdtemp(path.data()) != nullptr) return path;
+  const char* given = std::getenv("TMPDIR");
+  throw DataError(
+      fmt::format("{}: cannot make a temporary folder there; set TMPDIR to one that can "
+                  "be written",
+                  given != nullptr ? given : "/tmp"));
 }
 
 }  // namespace fathom

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace fathom {
@@ -20,5 +21,8 @@ std::filesystem::path put_aside(const std::filesystem::path& path);
 void remove_leftovers(const std::vector<std::filesystem::path>& files);
 /// The same of all files in a folder of ours.
 void remove_leftovers_in(const std::filesystem::path& folder);
+
+/// A new folder NAME-xxxxxx for temporary files; DataError where TMPDIR cannot hold one.
+std::filesystem::path make_temporary_folder(const std::string& name);
 
 }  // namespace fathom

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -17,6 +18,17 @@ bool holds(KeyRule rule, double value) {
 
 std::string out_of_range(const std::string& value, KeyRule rule) {
   return fmt::format("= {} must lie between {} and {}", value, rule.low, rule.high);
+}
+
+/// What `parse` (core/units.h) makes of an item; its refusal, which begins with the key, gets the
+/// place in the file.
+template <class Parse>
+auto parsed(const TomlReader& table, const char* key, const std::string& item, const Parse& parse) {
+  try {
+    return parse(item, key);
+  } catch (const ConfigError& error) {
+    table.fail(key, std::string(error.what()).substr(std::strlen(key) + 1));
+  }
 }
 
 }  // namespace
@@ -59,7 +71,7 @@ std::int64_t KeyReader::whole(const char* key, std::int64_t fallback, KeyRule ru
 std::int64_t KeyReader::count(const char* key, std::int64_t fallback) {
   const std::vector<std::string> items = table_.list(key);
   if (items.size() > 1) table_.fail(key, "must be one number");
-  return items.empty() ? fallback : parse_whole(items.front(), key);
+  return items.empty() ? fallback : parsed(table_, key, items.front(), parse_whole);
 }
 
 void KeyReader::read_list(const char* key, std::vector<std::string>& values) {
@@ -68,16 +80,18 @@ void KeyReader::read_list(const char* key, std::vector<std::string>& values) {
 }
 
 void KeyReader::read_list(const char* key, std::vector<double>& values) {
-  read_items(key, values, [&](const std::string& item) { return parse_count(item, key); });
+  read_items(key, values,
+             [&](const std::string& item) { return parsed(table_, key, item, parse_count); });
 }
 
 void KeyReader::read_list(const char* key, std::vector<std::int64_t>& values) {
-  read_items(key, values, [&](const std::string& item) { return parse_whole(item, key); });
+  read_items(key, values,
+             [&](const std::string& item) { return parsed(table_, key, item, parse_whole); });
 }
 
 void KeyReader::read_list(const char* key, std::vector<std::uint64_t>& values) {
   read_items(key, values, [&](const std::string& item) {
-    return item == "0" ? 0 : static_cast<std::uint64_t>(parse_whole(item, key));
+    return item == "0" ? 0 : static_cast<std::uint64_t>(parsed(table_, key, item, parse_whole));
   });
 }
 

@@ -80,21 +80,24 @@ void validate_slice(const ModelSpec& spec) {
           "slice goes with the standard parametrisation");
 }
 
+// As many as the keys heads and ffn may say.
+constexpr std::int64_t kMostHeads = 4096, kMostFfn = 1 << 20;
+
 void validate_layers(const ModelSpec& spec) {
   const std::string order = spec.sublayers();
   const auto check = [&](const char* key, const std::vector<std::int64_t>& list, char sublayer,
-                         std::int64_t unit) {
+                         std::int64_t unit, std::int64_t most) {
     if (list.empty()) return;
     const auto count = std::count(order.begin(), order.end(), sublayer);
     require(std::ssize(list) == count,
             fmt::format("{} has {} numbers for {} sublayers", key, list.size(), count));
     for (const std::int64_t each : list) {
-      require(each >= 1 && each <= 1 << 20 && each % unit == 0,
-              fmt::format("{}: {} must be a multiple of {}, and at least that", key, each, unit));
+      require(each >= 1 && each <= most && each % unit == 0,
+              fmt::format("{}: {} must be a multiple of {} up to {}", key, each, unit, most));
     }
   };
-  check("layer_heads", spec.layer_heads, 's', spec.heads / spec.resolved_key_heads());
-  check("layer_ffn", spec.layer_ffn, 'f', 1);
+  check("layer_heads", spec.layer_heads, 's', spec.heads / spec.resolved_key_heads(), kMostHeads);
+  check("layer_ffn", spec.layer_ffn, 'f', 1, kMostFfn);
   require(spec.layer_heads.empty() || spec.keys == KeySource::tokens,
           "layer_heads go with keys = \"tokens\"");
 }
@@ -122,7 +125,8 @@ void validate(const ModelSpec& spec) {
           fmt::format("key_heads = {} must divide heads = {}", spec.key_heads, spec.heads));
   require(spec.positions != Positions::rotary || spec.resolved_head_size() % 2 == 0,
           "rotary positions need an even head size");
-  require(spec.dropout >= 0 && spec.dropout < 1, "dropout must lie in [0, 1)");
+  // In single precision, as it is used: 1 - 1e-9 would drop everything.
+  require(spec.dropout >= 0 && static_cast<float>(spec.dropout) < 1, "dropout must lie in [0, 1)");
   require_positive("norm_epsilon", spec.norm_epsilon);
   require_positive("init_std", spec.init_std);
   require_positive("rotary_base", spec.rotary_base);

@@ -28,6 +28,13 @@ void check(const PlanRequest& request) {
     throw ConfigError(fmt::format("SIZE {} is outside 10K to 1e17 parameters",
                                   format_count(*request.parameters)));
   }
+  if (request.tokens && (*request.tokens < 1 || *request.tokens > 1e24)) {
+    throw ConfigError(fmt::format("--tokens {:g} is outside 1 to 1e24", *request.tokens));
+  }
+  if (request.tokens_per_parameter < 1e-6 || request.tokens_per_parameter > 1e9) {
+    throw ConfigError(fmt::format("--tokens-per-parameter {:g} is outside 1e-6 to 1e9",
+                                  request.tokens_per_parameter));
+  }
   const auto at_least_one = [](std::int64_t value, const char* name) {
     if (value < 1) throw ConfigError(fmt::format("{} must be at least 1", name));
   };

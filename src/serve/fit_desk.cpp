@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/folders.h"
 #include "core/json_text.h"
 
 namespace fathom::serve {
@@ -17,16 +18,10 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFindings = "findings.json";
 constexpr const char* kLog = "fit.log";
 
-fs::path make_scratch() {
-  std::string name = (fs::temp_directory_path() / "fathom-serve-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw DataError(name + ": cannot make this folder");
-  return name;
-}
-
 }  // namespace
 
 FitDesk::FitDesk(std::vector<std::string> command)
-    : command_(std::move(command)), scratch_(make_scratch()) {}
+    : command_(std::move(command)), scratch_(make_temporary_folder("fathom-serve")) {}
 
 FitDesk::~FitDesk() {
   if (job_) {

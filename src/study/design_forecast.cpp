@@ -12,6 +12,9 @@ namespace {
 
 constexpr double kNoise = 0.002;
 constexpr std::size_t kMostRounds = 60;
+// A budget without an end would be played through without one. A round costs at most half of what
+// was spent before it, so the last goes beyond by half.
+constexpr std::size_t kMostRuns = 2000;
 
 class NominalWorld {
  public:
@@ -54,7 +57,7 @@ DesignForecast foretell_design(const StudySpec& spec, const fits::DesignSpec& de
       runs.push_back(world.run(run.shape.layers, run.shape.width, run.seed, lengths.back()));
     }
     forecast.end = fits::next_batch(runs, design);
-    if (forecast.end.batch.empty()) break;
+    if (forecast.end.batch.empty() || runs.size() >= kMostRuns) break;
     forecast.rounds.push_back(round_of(spec, forecast.end));
   }
   return forecast;

@@ -35,7 +35,7 @@ class Verifier {
   template <class Read>
   void text_file(const fs::path& path, const Read& read) {
     std::error_code error;
-    if (!fs::exists(path, error)) return;
+    if (!fs::exists(fs::symlink_status(path, error))) return;  // a link to nowhere is there
     attempt([&] {
       const std::string text = read_text_file(path, SIZE_MAX);
       count(text.size(), text.find("xxh3:") != std::string::npos);

@@ -38,17 +38,9 @@ double number(const nlohmann::json& line, const char* key) {
   return found != line.end() && found->is_number() ? found->get<double>() : NAN;
 }
 
-/// Lines of older versions have no checksum and count as whole.
-bool line_is_whole(std::string_view line) {
-  const std::string key = fmt::format("\"{}\":\"", kChecksum);
-  const std::size_t at = line.rfind(key);
-  return at == std::string_view::npos ||
-         checksum_holds(line, line.substr(at + key.size()).substr(0, kOpenChecksum.size()));
-}
-
 /// Nothing for a line that is cut short, damaged or no event.
 std::optional<MetricsEvent> parse_line(std::string_view text) {
-  if (verification_is_on() && !line_is_whole(text)) return {};
+  if (!metrics_line_is_whole(text)) return {};
   nlohmann::json line;
   try {
     line = nlohmann::json::parse(text, nullptr, false);
@@ -68,11 +60,17 @@ std::optional<MetricsEvent> parse_line(std::string_view text) {
   return event;
 }
 
+/// The lines of a plain file, none of anything else: a pipe in its place would be waited for.
+std::ifstream open_lines(const fs::path& path, std::ios::openmode mode = std::ios::in) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) ? std::ifstream(path, mode) : std::ifstream();
+}
+
 /// The last 64 KiB of a file.
 std::string read_end(const fs::path& path) {
   constexpr std::streamoff kWindow = 1 << 16;
-  std::ifstream stream(path, std::ios::binary | std::ios::ate);
-  if (!stream) return "";
+  std::ifstream stream = open_lines(path, std::ios::binary | std::ios::ate);
+  if (!stream.is_open()) return "";
   const std::streamoff size = stream.tellg();
   stream.seekg(std::max<std::streamoff>(0, size - kWindow));
   std::string text(as_size(std::min(size, kWindow)), '\0');
@@ -81,6 +79,14 @@ std::string read_end(const fs::path& path) {
 }
 
 }  // namespace
+
+bool metrics_line_is_whole(std::string_view line) {
+  if (!verification_is_on()) return true;
+  const std::string key = fmt::format("\"{}\":\"", kChecksum);
+  const std::size_t at = line.rfind(key);
+  return at == std::string_view::npos ||
+         checksum_holds(line, line.substr(at + key.size()).substr(0, kOpenChecksum.size()));
+}
 
 MetricsWriter::~MetricsWriter() {
   if (file_ >= 0) close(file_);
@@ -140,12 +146,15 @@ std::vector<std::string> damaged_metrics(const fs::path& path, std::uint64_t byt
   std::vector<std::string> damage;
   std::error_code error;
   if (!verification_is_on() || !fs::exists(path, error)) return damage;
+  if (!fs::is_regular_file(path, error)) {
+    return {fmt::format("{}: is no file; its lines are missing", path.string())};
+  }
   const std::uint64_t size = fs::file_size(path, error);
   if (bytes > 0 && size != bytes) {
     damage.push_back(fmt::format("{}: {} bytes long, {} when the run ended; lines are missing",
                                  path.string(), size, bytes));
   }
-  std::ifstream stream(path);
+  std::ifstream stream = open_lines(path);
   std::size_t number = 0;
   for (std::string line; std::getline(stream, line);) {
     ++number;
@@ -158,7 +167,7 @@ std::vector<std::string> damaged_metrics(const fs::path& path, std::uint64_t byt
 }
 
 void read_metrics(const fs::path& path, const std::function<void(const MetricsEvent&)>& visit) {
-  std::ifstream stream(path);
+  std::ifstream stream = open_lines(path);
   for (std::string line; std::getline(stream, line);) {
     if (const auto event = parse_line(line)) visit(*event);
   }
@@ -166,7 +175,7 @@ void read_metrics(const fs::path& path, const std::function<void(const MetricsEv
 
 void read_evaluations(const fs::path& path,
                       const std::function<void(std::int64_t, const Evaluation&)>& visit) {
-  std::ifstream stream(path);
+  std::ifstream stream = open_lines(path);
   for (std::string line; std::getline(stream, line);) {
     if (line.find(kEvalLoss) == std::string::npos) continue;
     const auto event = parse_line(line);

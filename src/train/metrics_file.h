@@ -15,6 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/trainer.h"
@@ -52,6 +53,10 @@ struct MetricsEvent {
   std::optional<StepResult> training;
   std::optional<Evaluation> held_out;
 };
+
+/// Whether a line has the bytes that were written: false where its checksum is of another line.
+/// Lines of older versions have none and count as whole.
+bool metrics_line_is_whole(std::string_view line);
 
 /// What of the file is damaged, a line for each place: "FILE:LINE: ...". `bytes` is how long the
 /// file of an ended run must be, 0 when nobody knows.

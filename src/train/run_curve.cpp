@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/counts.h"
+#include "train/metrics_file.h"
 
 namespace fathom::train {
 namespace {
@@ -36,6 +37,8 @@ std::string read_new_lines(std::ifstream& stream, std::uint64_t skip, std::uint6
 }  // namespace
 
 bool RunCurve::read_on() {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path_, error)) return false;
   std::ifstream stream(path_, std::ios::binary | std::ios::ate);
   if (!stream) return false;
   const auto size = static_cast<std::uint64_t>(stream.tellg());
@@ -57,6 +60,7 @@ void RunCurve::forget() {
 }
 
 void RunCurve::take(std::string_view line) {
+  if (!metrics_line_is_whole(line)) return;
   const auto step = number_behind(line, "\"step\":");
   if (!step) return;
   if (const auto loss = number_behind(line, "\"eval_loss\":")) {

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <sstream>
 
+#include "attack/asking.h"
 #include "cli/command_line.h"
 
 namespace fathom::attack {
@@ -39,7 +40,8 @@ void write_all(int file, const std::string& text) {
   dup2(err, STDERR_FILENO);  // what sanitizers say
   std::ostringstream result, talk;
   Session session{result, talk, Terminal{}};
-  const int code = run_command_line(arguments, session);
+  const int code =
+      arguments.front() == kAsk ? ask(arguments, session) : run_command_line(arguments, session);
   write_all(err, talk.str());
   write_all(out, result.str());
   _exit(code);

@@ -18,6 +18,7 @@
 #include "study/run_state.h"
 #include "study/subprocess.h"
 #include "train/run.h"
+#include "train/weights.h"
 
 namespace fathom::attack {
 namespace {
@@ -88,6 +89,15 @@ std::string study_spec(const fs::path& corpus, const std::string& shapes) {
       corpus.string(), shapes);
 }
 
+constexpr const char* kTask =
+    "[data]\ntask = \"k-hop\"\nsymbols = 4\nhops = [0, 1, 2]\neval_tokens = 170\nexamples = 50\n"
+    "[model]\nlayers = 2\nwidth = 16\nheads = 2\ncontext = 17\nlayer_heads = [2, 1]\n"
+    "layer_ffn = [24, 8]\n"
+    "[train]\nsteps = 6\nbatch = 2\neval_every = 3\nprox = \"l21\"\nprox_rows = 2.0\n"
+    "prox_heads = 8.0\nkeep_best = true\npatience = 2\n";
+constexpr const char* kAutomaton =
+    "alphabet = \"ab\"\nstart = \"even\"\naccept = [\"even\"]\n[transitions]\n"
+    "even = { a = \"odd\", b = \"even\" }\nodd = { a = \"even\", b = \"odd\" }\n";
 constexpr const char* kShapes =
     "[grid]\nkind = \"list\"\nshapes = [\"1x16\", \"2x16\"]\nhead_size = 16\n";
 constexpr const char* kDesign =
@@ -129,6 +139,7 @@ void Specimen::make_tokens() {
 
 void Specimen::make_runs() {
   folder_.write("run.toml", run_spec(path("tokens")));
+  folder_.write("task.toml", kTask);
   must({"train", text("run.toml"), "--out", text("done")});
   stop_half_way(path("run.toml"), path("run"));
 }
@@ -145,6 +156,16 @@ void Specimen::make_studies() {
   must({"rank", "table", "--layers", "2", "--widths", "1-2", "--records", text("ranks.jsonl")});
 }
 
+/// A model that lost neurons, and with them the evenness of its layers (docs/sizing.md).
+void Specimen::make_sized_model() {
+  train::Weights weights = train::load_weights(path("done"));
+  const auto width = static_cast<std::size_t>(weights.spec.width);
+  std::fill_n(weights.parameters.at("sub.1.ffn.up.weight").begin(), 2 * width, 0.0F);
+  std::fill_n(weights.parameters.at("sub.1.ffn.up.bias").begin(), 2, 0.0F);
+  train::save_weights(weights, path("padded"));
+  must({"export", text("padded"), "--compact", "-o", text("sized")});
+}
+
 void Specimen::make_models() {
   must({"export", text("done"), "--format", "hf-gpt2", "-o", text("hf")});
   must({"import", text("hf"), "-o", text("model")});
@@ -153,6 +174,15 @@ void Specimen::make_models() {
   for (int i = 0; i < 64; ++i)
     ids += fmt::format("{}{}", 3 + 7 * i % 37, i % 16 == 15 ? "\n" : " ");
   folder_.write("ids.txt", ids);
+  make_sized_model();
+  fs::create_directory(path("shelf"));
+  fs::copy(path("study"), path("shelf/study"), fs::copy_options::recursive);
+  fs::copy(path("lab"), path("shelf/lab"), fs::copy_options::recursive);
+  const ChildResult probe = run_in_child({"probe", text("done"), "--ids", text("ids.txt"), "--json",
+                                          "--threads", "1", "--report", text("shelf/page.html")},
+                                         300);
+  if (probe.code != 0) throw std::runtime_error("the probe failed: " + probe.err);
+  folder_.write("shelf/probe.json", probe.out);
 }
 
 void Specimen::make_tables() {
@@ -162,6 +192,7 @@ void Specimen::make_tables() {
   folder_.write("gpu.toml",
                 "title = \"A GPU\"\npeak_tflops = 300\nbandwidth_gbs = 2000\nmemory_gb = 80\n"
                 "multiprocessors = 108\ntrain_layer_fixed_us = 20\ndecode_layer_fixed_us = 10\n");
+  folder_.write("automaton.toml", kAutomaton);
   must({"study", "report", text("study"), "-o", text("study/page.html")});
   fs::copy(path("study/report.json"), path("report.json"));
 }

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "attack/asking.h"
 #include "attack/targets.h"
 
 namespace fathom::attack {
@@ -60,6 +61,33 @@ std::vector<Target> run_targets(const Specimen& s) {
        s.path("model/model.safetensors"),
        Grammar::safetensors,
        {evaluation_of(s, "model")},
+       {},
+       {}},
+      {"run.toml of a task",
+       s.path("task.toml"),
+       Grammar::toml,
+       {{"train", s.text("task.toml"), "--out", s.text("fresh")}},
+       {},
+       s.path("fresh"),
+       false},
+      {"spec.toml, probed",
+       s.path("done/spec.toml"),
+       Grammar::toml,
+       {{"probe", s.text("done"), "--ids", s.text("ids.txt"), "--quick", "--json", "--threads",
+         "1"}},
+       {},
+       {},
+       false},
+      {"weights of uneven layers",
+       s.path("sized/model.safetensors"),
+       Grammar::safetensors,
+       {evaluation_of(s, "sized")},
+       {},
+       {}},
+      {"spec of uneven layers",
+       s.path("sized/model.toml"),
+       Grammar::toml,
+       {evaluation_of(s, "sized")},
        {},
        {}},
       {"model.toml",
@@ -130,6 +158,28 @@ std::vector<Target> result_targets(const Specimen& s) {
        {{"study", "fit", s.text("points.csv"), "--json", "--starts", "2", "--replicates", "0"}},
        {},
        {}},
+      {"points.csv, reported",
+       s.path("points.csv"),
+       Grammar::csv,
+       {{"study", "report", s.text("points.csv"), "-o", "-"}},
+       {},
+       {},
+       false},
+      {"record, fitted",
+       s.first_run("design") / "record.json",
+       Grammar::json,
+       {{"study", "fit", s.text("design"), "--json", "--starts", "2", "--replicates", "0"}},
+       {},
+       s.path("design"),
+       false},
+      {"automaton",
+       s.path("automaton.toml"),
+       Grammar::toml,
+       {{"lab", "run", "hard-attention", "--dfa", s.text("automaton.toml"), "--length", "4",
+         "--json"}},
+       {},
+       {},
+       false},
       {"law.json",
        s.path("law.json"),
        Grammar::json,
@@ -169,6 +219,32 @@ std::vector<Target> result_targets(const Specimen& s) {
        {{"rank", "table", "--layers", "2", "--widths", "1-2", "--records", s.text("ranks.jsonl")}},
        {},
        {}},
+  };
+}
+
+/// Pages of `fathom serve`, and what other commands read of the same files.
+std::vector<Target> served_targets(const Specimen& s) {
+  const auto run = std::filesystem::path("shelf/study/runs") / s.study_run().filename();
+  const auto asked = [&](std::vector<std::string> addresses) {
+    Command command{kAsk, s.text("shelf"), "/api/overview", "/"};
+    command.insert(command.end(), addresses.begin(), addresses.end());
+    return command;
+  };
+  const auto target = [&](const char* name, const std::string& file, Grammar grammar,
+                          std::vector<Command> commands) {
+    return Target{name, s.path(file), grammar, std::move(commands), {}, {}, false};
+  };
+  const std::string probe = s.text("shelf/probe.json");
+  const Command study = asked({"/study/study", "/api/study/study?seen=0"});
+  return {
+      target("probe document", "shelf/probe.json", Grammar::json,
+             {asked({"/probe/probe"}), {"probe", "--compare", probe, probe, "--json"}}),
+      target("probe page, served", "shelf/page.html", Grammar::bytes, {asked({"/probe/page"})}),
+      target("record, served", run / "record.json", Grammar::json, {study}),
+      target("metrics, served", run / "metrics.jsonl", Grammar::json_lines, {study}),
+      target("study.toml, served", "shelf/study/study.toml", Grammar::toml, {study}),
+      target("lab results, served", "shelf/lab/results/corollary-1.json", Grammar::json,
+             {asked({"/lab/lab"})}),
   };
 }
 
@@ -236,16 +312,18 @@ std::vector<Target> foreign_targets(const Specimen& s) {
 std::vector<Target> all_targets(const Specimen& specimen) {
   // Those that train, fit, plan a study or draw a page.
   static const std::set<std::string> slow{
-      "checkpoint, resumed", "run.toml",         "train.tokens",  "points.csv",
-      "spec of a study",     "spec of a design", "law on the map"};
+      "checkpoint, resumed", "run.toml",       "run.toml of a task",   "train.tokens",
+      "points.csv",          "record, fitted", "points.csv, reported", "spec of a study",
+      "spec of a design",    "law on the map"};
   std::vector<Target> all = run_targets(specimen);
-  for (auto part : {study_targets(specimen), result_targets(specimen), foreign_targets(specimen)}) {
+  for (auto part : {study_targets(specimen), result_targets(specimen), served_targets(specimen),
+                    foreign_targets(specimen)}) {
     all.insert(all.end(), std::make_move_iterator(part.begin()),
                std::make_move_iterator(part.end()));
   }
   for (Target& target : all) {
     target.slow = slow.contains(target.name);
-    target.interrupted = target.name == "run.toml";
+    target.interrupted = target.name.starts_with("run.toml");
   }
   return all;
 }

@@ -69,7 +69,7 @@ Outcome look(const Target& target) {
     outcome.peak_bytes = std::max(outcome.peak_bytes, result.peak_bytes);
     outcome.seconds = std::max(outcome.seconds, result.seconds);
     outcome.total_seconds += result.seconds;
-    if (outcome.in_order && (!outcome.noticed || !result.in_order())) {
+    if (outcome.in_order) {
       outcome.talk = fmt::format("{}, exit {}, signal {}{}: {}", arguments[0], result.code,
                                  result.signal, result.hung ? ", hung" : "", result.err);
     }
@@ -78,7 +78,9 @@ Outcome look(const Target& target) {
     };
     outcome.noticed |= result.code != 0 || says(result.err, "damage") ||
                        says(result.err, "note: ") || says(result.out, "is broken");
-    outcome.in_order &= result.in_order();
+    // The command line's last resort for a value that no reader expected: it can name no file.
+    const bool nameless = says(result.err, "a file holds what was not expected");
+    outcome.in_order &= result.in_order() && !nameless;
     outcome.stopped |= result.stopped;
     if (target.results.empty()) outcome.result += without_durations(result.out);
   }

@@ -110,6 +110,10 @@ TEST(PlanCommand, NonsenseGetsOneLineAndTheRightCode) {
   expect_refused({"plan", "1B", "--objective", "speed"}, 2);
   expect_refused({"plan", "1B", "--objective", "accuracy"}, 2);
   expect_refused({"plan", "1M", "--total"}, 2);
+  expect_refused({"plan", "1B", "--tokens", "1e308"}, 2);
+  expect_refused({"plan", "1B", "--tokens", "1e-300"}, 2);
+  expect_refused({"plan", "1B", "--tokens-per-parameter", "1e300"}, 2);
+  expect_refused({"plan", "1B", "--gpus", "9223372036854775807"}, 2);
   expect_refused({"plan", "1B", "--tolerance", "3"}, 2);
   expect_refused({"plan", "1B", "--head-size", "-8"}, 2);
   expect_refused({"plan", "1B", "--max-depth", "many"}, 2);

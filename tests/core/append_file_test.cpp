@@ -1,6 +1,7 @@
 #include "core/append_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -47,6 +48,10 @@ TEST_F(AppendFileTest, RefusesASecondHolderAndBadPaths) {
   EXPECT_THROW(AppendFile{path_}, ConfigError);
   EXPECT_THROW(AppendFile{"/nonexistent/folder/file"}, DataError);
   EXPECT_THROW(AppendFile{folder_.path()}, DataError);
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_of<DataError>([&] { AppendFile file(pipe); }),
+            pipe.string() + ": not a regular file");
 }
 
 TEST(Memory, UsableMemoryIsPlausible) {

@@ -1,10 +1,15 @@
 // CSV, TOML and JSON readers: what they accept, and one clear line for what they do not.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "core/csv.h"
 #include "core/error.h"
+#include "core/file_lock.h"
 #include "core/files.h"
 #include "core/json_file.h"
 #include "core/json_text.h"
@@ -80,6 +85,23 @@ TEST(Toml, WrongTypeMissingKeyAndSyntaxNameThePlace) {
 TEST(Json, NamesLineAndColumn) {
   EXPECT_EQ(message_of<DataError>([] { parse_json("{\n  \"a\": ,\n}", "c.json"); }),
             "c.json:2:8: not valid JSON");
+}
+
+TEST(Files, APipeIsReadToItsEndAndNotWaitedForWithoutAWriter) {
+  const ScratchFolder folder;
+  const auto pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(message_of<DataError>([&] { read_text_file(pipe); }),
+            pipe.string() + ": a pipe that nobody writes to");
+  EXPECT_FALSE(FileLock::holder(pipe));
+  std::thread writer([&] {
+    std::ofstream stream(pipe);
+    stream << "first " << std::flush;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // a slow writer
+    stream << "second";
+  });
+  EXPECT_EQ(read_text_file(pipe), "first second");
+  writer.join();
 }
 
 TEST(Files, AtomicWriteReplacesAndLeavesNoTemporary) {

@@ -86,6 +86,11 @@ TEST(SpecKeys, MistakesAreNamedWithTheirPlace) {
   EXPECT_EQ(refused("rate = nan"), "s.toml:1:8: rate = nan must lie between 0 and 1");
   EXPECT_EQ(refused("mood = \"wildd\""),
             "s.toml:1:8: mood 'wildd' is not one of calm, wild. Did you mean 'wild'?");
+  EXPECT_EQ(refused("sizes = [1000,\n -1]"), "s.toml:1:9: sizes '-1' must be greater than zero");
+  EXPECT_EQ(refused("\nseeds = [1.5]"),
+            "s.toml:2:9: seeds '1.5' must be a whole number below 9e18");
+  EXPECT_EQ(refused("vocab = \"2x\""),
+            "s.toml:1:9: vocab '2x': unknown suffix 'x'; use K, M, B, T, P or E");
   EXPECT_NE(refused("btch = 3").find("Did you mean 'batch'?"), std::string::npos);
 }
 

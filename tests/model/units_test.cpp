@@ -246,6 +246,11 @@ TEST(UnevenLayers, AreChecked) {
   refused([](ModelSpec& spec) { spec.layer_ffn = {20, 0, 20}; }, "layer_ffn: 0 must be");
   refused(
       [](ModelSpec& spec) {
+        spec.layer_heads = {4, 4, 8192};
+      },
+      "layer_heads: 8192 must be a multiple of 1 up to 4096");
+  refused(
+      [](ModelSpec& spec) {
         spec.key_heads = 2;
         spec.layer_heads = {4, 3, 4};
       },

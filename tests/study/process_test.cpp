@@ -81,6 +81,13 @@ TEST_F(ProcessTest, NoHomeIsNeeded) {
   EXPECT_EQ(shell("export HOME=/proc/none XDG_CACHE_HOME=/proc/none;", "plan 1B").code, 0);
 }
 
+TEST_F(ProcessTest, ATemporaryFolderThatIsNotThereIsNamed) {
+  const ProgramResult result = shell("export TMPDIR=/proc/none;", "lab run corollary-1 --quick");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.err.find("/proc/none: cannot make a temporary folder"), std::string::npos)
+      << result.err;
+}
+
 // rows x columns of a config are not allocated before the tensor's shape was looked at: 1.1 GB
 // here.
 TEST_F(ProcessTest, AConfigOfAbsurdSizeTakesNoMemory) {

@@ -249,5 +249,15 @@ TEST(Rounds, APlanForetellsTheWhole) {
   EXPECT_NEAR(forecast.end.spent, cost, 1e-6 * cost);
 }
 
+TEST(Rounds, APlanOfABudgetWithoutEndComesToOne) {
+  const PlantedDesign planted;
+  const StudySpec spec = planted.spec({"design.flops=1e30", "design.error=[1e-9]"});
+  const DesignForecast forecast = foretell_design(spec, design_spec(spec, std::nullopt, nullptr));
+  std::size_t runs = 0;
+  for (const DesignRound& round : forecast.rounds) runs += round.runs.size();
+  EXPECT_GT(runs, 100u);
+  EXPECT_LT(runs, 6000u);
+}
+
 }  // namespace
 }  // namespace fathom::study

@@ -2,6 +2,7 @@
 #include "train/run_curve.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -42,6 +43,34 @@ TEST(RunCurve, LeavesALineThatIsNotWhole) {
   EXPECT_TRUE(curve.read_on());
   ASSERT_EQ(curve.held_out().size(), 2u);
   EXPECT_EQ(curve.held_out()[1].loss, 4.0);
+}
+
+TEST(RunCurve, LeavesDamagedLinesAndOtherThingsThanFilesOut) {
+  const ScratchFolder folder;
+  const auto path = folder / "metrics.jsonl";
+  MetricsWriter writer(path);
+  writer.open(0);
+  writer.add(1, Evaluation{5.25, 2.5});
+  writer.add(2, Evaluation{4.25, 2.0});
+  std::string text = file_bytes(path);
+  text[text.find("4.25")] = '3';
+  folder.write("metrics.jsonl", text);
+  RunCurve curve(path);
+  EXPECT_TRUE(curve.read_on());
+  ASSERT_EQ(curve.held_out().size(), 1u);
+  EXPECT_EQ(curve.held_out()[0].loss, 5.25);
+  for (const char* name : {"folder", "pipe"}) {
+    const auto odd = folder / name;
+    if (odd.filename() == "pipe") {
+      ASSERT_EQ(mkfifo(odd.c_str(), 0600), 0);
+    } else {
+      std::filesystem::create_directory(odd);
+    }
+    EXPECT_FALSE(RunCurve(odd).read_on());
+    EXPECT_EQ(read_run_tail(odd).step, 0);
+    EXPECT_EQ(damaged_metrics(odd, 100),
+              std::vector<std::string>{odd.string() + ": is no file; its lines are missing"});
+  }
 }
 
 TEST(RunCurve, StartsAgainWhenAResumeCutTheFile) {

@@ -7,6 +7,7 @@
 
 #include "engine/bf16.h"
 #include "engine/cpu/cpu_ops.h"
+#include "engine/cpu/memory_check.h"
 #include "engine/require.h"
 
 namespace fathom::engine {
@@ -29,6 +30,9 @@ CpuExecutor::CpuExecutor(const StepPlan& plan, const CpuOptions& options)
     : state_(std::make_unique<State>(State{plan, options.threads, {}, {}, {}})) {
   state_->scratch = std::make_shared<cpu::Scratch>();
   omp_set_num_threads(options.threads);  // of this thread's regions; oneDNN reads it too
+  std::int64_t bytes = 0;
+  for (const Storage storage : kEnumValues<Storage>) bytes += plan.storage_bytes(storage);
+  cpu::require_memory(bytes);
   for (const Storage storage : kEnumValues<Storage>) {
     state_->blocks[storage] = cpu::allocate_block(plan.storage_bytes(storage));
   }
