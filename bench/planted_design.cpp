@@ -39,11 +39,30 @@ DesignSpec spec_for(const DesignGoal& goal, double budget) {
 struct Round {
   double cost = 0;
   double error = 0;
+  bool holds = false;  // the stated interval has the truth in it
 };
 using Curve = std::vector<Round>;
 
-void add_round(const char* kind, const DesignGoal& goal, std::uint64_t draw, Round round,
-               bool print, Curve& curve) {
+double truth_of(const PlantedWorld& world, const DesignGoal& goal, std::uint64_t draw) {
+  switch (goal.kind) {
+    case GoalKind::offset:
+      return world.a;
+    case GoalKind::slope:
+      return world.b;
+    case GoalKind::crossing:
+      return std::exp(
+          world.true_crossing(goal.shallow, goal.deep, std::log(2e5), std::log(1.9e7), draw));
+    default:
+      return std::exp(world.true_best_log_depth(std::log(goal.params), draw));
+  }
+}
+
+void add_round(const char* kind, const PlantedWorld& world, const GoalState& state, double cost,
+               std::uint64_t draw, bool print, Curve& curve) {
+  const DesignGoal& goal = state.goal;
+  const double truth = truth_of(world, goal, draw);
+  const Round round{cost, state.error,
+                    (!state.low || *state.low <= truth) && (!state.high || truth <= *state.high)};
   curve.push_back(round);
   if (!print) return;
   fmt::print("{},{},{},{:.4g},{:.4g}\n", kind, goal_name(goal), draw, round.cost, round.error);
@@ -66,7 +85,7 @@ Curve grid_curve(const PlantedWorld& world, const DesignGoal& goal, std::uint64_
     }
     // A goal measured, nothing chosen: a budget that is spent.
     const DesignStep step = next_batch(runs, spec_for(goal, cost));
-    add_round("grid", goal, draw, {cost, step.goals.front().error}, print, curve);
+    add_round("grid", world, step.goals.front(), cost, draw, print, curve);
     if (step.goals.front().decided) break;
   }
   return curve;
@@ -80,7 +99,7 @@ Curve design_curve(const PlantedWorld& world, const DesignGoal& goal, std::uint6
   for (int round = 0; round < kMostRounds; ++round) {
     const DesignStep step = next_batch(runs, spec);
     if (!runs.empty()) {
-      add_round("design", goal, draw, {step.spent, step.goals.front().error}, print, curve);
+      add_round("design", world, step.goals.front(), step.spent, draw, print, curve);
     }
     if (step.batch.empty()) break;
     for (const DesignRun& run : step.batch) {
@@ -90,11 +109,11 @@ Curve design_curve(const PlantedWorld& world, const DesignGoal& goal, std::uint6
   return curve;
 }
 
-/// FLOPs until the error is the wanted one. A single goal's choices do not depend on how small an
-/// error is wanted, so one curve serves all of them.
-std::optional<double> cost_until(const Curve& curve, double wanted) {
+/// The first round whose error is the wanted one. A single goal's choices do not depend on how
+/// small an error is wanted, so one curve serves all of them.
+std::optional<Round> decided_in(const Curve& curve, double wanted) {
   for (const Round& round : curve) {
-    if (round.error <= wanted) return round.cost;
+    if (round.error <= wanted) return round;
   }
   return std::nullopt;
 }
@@ -110,23 +129,24 @@ double median_of(std::vector<double> values) {
 void print_share(const DesignGoal& goal, double wanted, const std::vector<Curve>& grid,
                  const std::vector<Curve>& design) {
   std::vector<double> shares, grids, designs;
-  int only_design = 0, only_grid = 0, neither = 0;
+  int only_design = 0, only_grid = 0, neither = 0, held = 0;
   for (std::size_t w = 0; w < grid.size(); ++w) {
-    const auto by_grid = cost_until(grid[w], wanted);
-    const auto by_design = cost_until(design[w], wanted);
-    if (by_grid) grids.push_back(*by_grid);
-    if (by_design) designs.push_back(*by_design);
+    const auto by_grid = decided_in(grid[w], wanted);
+    const auto by_design = decided_in(design[w], wanted);
+    if (by_grid) grids.push_back(by_grid->cost);
+    if (by_design) designs.push_back(by_design->cost), held += by_design->holds;
     // Undecided counts as more than anything decided, on either side.
-    if (by_grid && by_design) shares.push_back(*by_design / *by_grid);
+    if (by_grid && by_design) shares.push_back(by_design->cost / by_grid->cost);
     if (by_grid && !by_design) ++only_grid, shares.push_back(1e9);
     if (!by_grid && by_design) ++only_design, shares.push_back(0);
     neither += !by_grid && !by_design;
   }
   fmt::print(
       "{} to {}: design {:.3g} FLOPs, grid {:.3g} (medians of those decided); median share {:.2f}; "
-      "{} worlds, only the design decides {}, only the grid {}, neither {}\n",
+      "{} worlds, only the design decides {}, only the grid {}, neither {}; of {} intervals at the "
+      "design's end {} hold the truth\n",
       goal_name(goal), wanted, median_of(designs), median_of(grids), median_of(shares), grid.size(),
-      only_design, only_grid, neither);
+      only_design, only_grid, neither, designs.size(), held);
 }
 
 }  // namespace
@@ -138,13 +158,17 @@ void compare_designs(int worlds, int first, bool rounds) {
                            {GoalKind::crossing, 0.1, 3, 6, 0},
                            {GoalKind::best_depth, 0.08, 0, 0, 5e6}};
   for (const DesignGoal& goal : goals) {
-    std::vector<Curve> grid, design;
-    for (int draw = first; draw < first + worlds; ++draw) {
-      const auto stream = static_cast<std::uint64_t>(draw);
-      const PlantedWorld world = draw_world({}, stream);
-      grid.push_back(grid_curve(world, goal, stream, rounds));
-      design.push_back(design_curve(world, goal, stream, rounds));
-    }
+    const auto count = static_cast<std::size_t>(worlds);
+    std::vector<Curve> grid(count), design(count);
+    for_all(2 * count, [&](std::size_t i) {
+      const std::uint64_t draw = static_cast<std::uint64_t>(first) + i / 2;
+      const PlantedWorld world = draw_world({}, draw);
+      if (i % 2 == 0) {
+        design[i / 2] = design_curve(world, goal, draw, rounds);
+      } else {
+        grid[i / 2] = grid_curve(world, goal, draw, rounds);
+      }
+    });
     for (const double times : {2.0, 1.0}) print_share(goal, times * goal.wanted, grid, design);
     std::fflush(stdout);
   }

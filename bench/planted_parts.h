@@ -1,10 +1,13 @@
-// The parts of planted_truth, and the tally they share.
+// The parts of planted_truth, and what they share.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <map>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace fathom::fits {
 
@@ -16,6 +19,11 @@ struct Tally {
     ++stated;
     held += low <= truth && truth <= high;
     span += high - low;
+  }
+  void add(const Tally& other) {
+    stated += other.stated;
+    held += other.held;
+    span += other.span;
   }
 };
 using Tallies = std::map<std::string, Tally>;
@@ -30,7 +38,19 @@ inline void print(const std::string& title, const Tallies& tallies) {
   std::fflush(stdout);
 }
 
-/// The surface fitted to all runs: a, b, crossings, best depths, and the form.
+/// work(i) for i < count on all processors; every i has its own place for what it finds.
+template <class Work>
+void for_all(std::size_t count, Work&& work) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::jthread> threads;
+  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) {
+    threads.emplace_back([&] {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    });
+  }
+}
+
+/// Intervals of the surface on planted worlds `first` and on.
 void count_surfaces(int worlds, int first);
 
 /// What a design costs beside an evenly grown grid; one line a world and round with `rounds`.

@@ -31,24 +31,42 @@ void count_crossings(const PlantedWorld& world, std::uint64_t draw, const Surfac
   }
 }
 
+struct WorldCount {
+  Tallies tallies;
+  bool fitted = false;
+  bool told = false;
+};
+
+WorldCount count_world(const PlantedFamily& family, std::uint64_t draw) {
+  WorldCount count;
+  const PlantedWorld world = draw_world(family, draw);
+  std::string reason;
+  const auto posterior = SurfacePosterior::fit(world.draw(draw), {}, reason);
+  if (!posterior) return count;
+  const SurfaceFit fit = summarise_surface(*posterior);
+  count.fitted = true;
+  if (family.law == LawForm::exponential) {
+    count.tallies["a"].add(fit.law.a_interval.low, world.a, fit.law.a_interval.high);
+    count.tallies["b"].add(fit.law.b_interval.low, world.b, fit.law.b_interval.high);
+  }
+  count.told = (fit.exponential_odds > 1) == (family.law == LawForm::exponential);
+  count_best_depths(world, draw, fit, count.tallies);
+  count_crossings(world, draw, fit, count.tallies);
+  return count;
+}
+
 void count_family(const std::string& title, const PlantedFamily& family, int worlds, int first) {
+  std::vector<WorldCount> counts(static_cast<std::size_t>(worlds));
+  for_all(counts.size(), [&](std::size_t i) {
+    counts[i] = count_world(family, static_cast<std::uint64_t>(first) + i);
+  });
   Tallies tallies;
   int told = 0;
   int fitted = 0;
-  for (int draw = first; draw < first + worlds; ++draw) {
-    const PlantedWorld world = draw_world(family, static_cast<std::uint64_t>(draw));
-    std::string reason;
-    const auto points = world.draw(static_cast<std::uint64_t>(draw));
-    const auto fit = fit_surface(points, {}, reason);
-    if (!fit) continue;
-    ++fitted;
-    if (family.law == LawForm::exponential) {
-      tallies["a"].add(fit->law.a_interval.low, world.a, fit->law.a_interval.high);
-      tallies["b"].add(fit->law.b_interval.low, world.b, fit->law.b_interval.high);
-    }
-    told += (fit->exponential_odds > 1) == (family.law == LawForm::exponential);
-    count_best_depths(world, static_cast<std::uint64_t>(draw), *fit, tallies);
-    count_crossings(world, static_cast<std::uint64_t>(draw), *fit, tallies);
+  for (const WorldCount& count : counts) {
+    for (const auto& [name, tally] : count.tallies) tallies[name].add(tally);
+    fitted += count.fitted;
+    told += count.told;
   }
   print(title, tallies);
   fmt::print("  {:44} {:4} of {:4} worlds\n", "form told (exponential or power law)", told, fitted);
@@ -72,6 +90,8 @@ void count_surfaces(int worlds, int first) {
   lengths.lengths = true;
   PlantedFamily bent_lengths = bent;
   bent_lengths.lengths = true;
+  PlantedFamily drifting = lengths;
+  drifting.drift = 0.3;
   for (const auto& [title, family] :
        {std::pair{"exponential worlds", PlantedFamily{}},
         std::pair{"one depth with five times the noise", wild},
@@ -79,7 +99,8 @@ void count_surfaces(int worlds, int first) {
         std::pair{"a bowl that no form has (quartic)", strange},
         std::pair{"noise that falls with size as N^-0.3", quiet_small},
         std::pair{"power-law worlds", power}, std::pair{"two training lengths", lengths},
-        std::pair{"two training lengths and a bend", bent_lengths}}) {
+        std::pair{"two training lengths and a bend", bent_lengths},
+        std::pair{"two training lengths, a slope that changes with length", drifting}}) {
     count_family(title, family, worlds, first);
   }
 }

@@ -1,5 +1,7 @@
 #include "fits/depth_surface.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace fathom::fits {
@@ -32,6 +34,14 @@ double DepthSurface::log_curvature(const Eigen::VectorXd& parameters, double x, 
   const int k = curvature_place();
   const double value = parameters[k] + parameters[k + 1] * (x - law_.centre());
   return lengths_ ? value + parameters[length_place() + 1] * z : value;
+}
+
+DepthLaw::Place DepthSurface::law_at(const Eigen::VectorXd& parameters, double x, double z) const {
+  if (!lengths_ || z == 0) return law_.at(parameters.data(), x);
+  std::array<double, 3> then{};
+  std::copy_n(parameters.data(), law_.size(), then.begin());
+  if (law_.size() > 1) then[1] += parameters[length_place() + 2] * z;
+  return law_.at(then.data(), x - parameters[length_place()] * z);
 }
 
 DepthSurface::Sides DepthSurface::sides(const Eigen::VectorXd& parameters) const {
@@ -69,8 +79,7 @@ double DepthSurface::penalty(const Eigen::VectorXd& parameters, const SurfacePla
 double DepthSurface::penalty(const Eigen::VectorXd& parameters, const SurfacePlace& place,
                              Eigen::Ref<Eigen::RowVectorXd> gradient) const {
   const int k = curvature_place();
-  const double shift = lengths_ ? parameters[length_place()] * place.z : 0;
-  const DepthLaw::Place best = law_.at(parameters.data(), place.x - shift);
+  const DepthLaw::Place best = law_at(parameters, place.x, place.z);
   const double curvature = std::exp(log_curvature(parameters, place.x, place.z));
   const auto [p, q] = sides(parameters);
   const Bowl h = bowl(place.u - best.log_depth, p, q);
@@ -85,13 +94,13 @@ double DepthSurface::penalty(const Eigen::VectorXd& parameters, const SurfacePla
   if (lengths_) {
     gradient[k + 4] = curvature * h.by_v * best.slope * place.z;
     gradient[k + 5] = value * place.z;
+    gradient[k + 6] = k > 1 ? gradient[1] * place.z : 0;
   }
   return value;
 }
 
 double DepthSurface::best_log_depth(const Eigen::VectorXd& parameters, double x, double z) const {
-  const double shift = lengths_ ? parameters[length_place()] * z : 0;
-  return law_.at(parameters.data(), x - shift).log_depth;
+  return law_at(parameters, x, z).log_depth;
 }
 
 double DepthSurface::curvature(const Eigen::VectorXd& parameters, double x, double z) const {
@@ -118,7 +127,7 @@ DepthSurface::Prior DepthSurface::prior(double mean_log_depth) const {
   if (k > 2) prior.deviation[2] = 0.3;
   prior.mean.segment(k, 4) << std::log(0.02), 0, -0.25, std::log(0.2);
   prior.deviation.segment(k, 4) << 1.2, 0.3, 0.6, 1;
-  if (lengths_) prior.deviation.segment(length_place(), 2) << 1, 0.3;
+  if (lengths_) prior.deviation.segment(length_place(), 3) << 1, 0.3, 0.1;
   return prior;
 }
 

@@ -8,8 +8,8 @@
 // q = 0.37; 2602.05970 0.49 and 1.2). h has the curvature 1 at its only minimum v = 0, so u* is the
 // best depth whatever p and q are. They are kept as p - q, the skew, and ln(pq), how fast both
 // sides steepen: the runs tell the first well and the second hardly. z = ln(tokens / the study's
-// longest training at that size): m moves the law along ln N, N_transition(L) ~ T^m, and k2 changes
-// the curvature.
+// longest training at that size): m moves the law along ln N, N_transition(L) ~ T^m, k2 changes the
+// curvature and s1 the law's slope, ln s + s1 z.
 //
 // Depths l < m cross where h is equal for both, that is where the best depth is the mean
 //   L_c = [(q (m^p - l^p)) / (p (l^-q - m^-q))]^(1 / (p + q)),
@@ -33,12 +33,13 @@ struct SurfacePlace {
 
 class DepthSurface {
  public:
-  /// `lengths`: the runs differ in training length, so m and k2 are parameters too.
+  /// `lengths`: the runs differ in training length, so m, k2 and s1 are parameters too.
   DepthSurface(LawForm form, double centre, bool lengths) : law_(form, centre), lengths_(lengths) {}
 
   const DepthLaw& law() const { return law_; }
-  /// Parameters: those of the law, then k0, k1, p - q, ln(pq), then m, k2 where lengths differ.
-  int size() const { return law_.size() + (lengths_ ? 6 : 4); }
+  /// Parameters: those of the law, then k0, k1, p - q, ln(pq), then m, k2, s1 where lengths
+  /// differ.
+  int size() const { return law_.size() + (lengths_ ? 7 : 4); }
   int curvature_place() const { return law_.size(); }
   int bowl_place() const { return law_.size() + 2; }
   int length_place() const { return law_.size() + 4; }
@@ -84,6 +85,8 @@ class DepthSurface {
 
  private:
   double log_curvature(const Eigen::VectorXd& parameters, double x, double z) const;
+  /// The law after a training length.
+  DepthLaw::Place law_at(const Eigen::VectorXd& parameters, double x, double z) const;
 
   DepthLaw law_;
   bool lengths_;

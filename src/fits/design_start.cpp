@@ -16,7 +16,7 @@ constexpr std::size_t kFirstStride = 2;
 constexpr double kFirstReach = 1.45;
 constexpr std::array kFirstDepths{-1.3, -0.65, 0.0, 0.65, 1.3};
 // The first round may cost this share of the budget, and half of it to see so many sizes.
-constexpr double kFirstShare = 0.025;
+constexpr double kFirstShare = 0.005;
 constexpr double kFirstLimit = 0.5;
 constexpr std::size_t kFirstSizes = 4;
 

@@ -21,7 +21,7 @@ constexpr std::size_t kDesignDraws = 1000;
 // A forecast ends at so many times the budget.
 constexpr double kFarCost = 100;
 // A round costs at most this share of what was spent before it: early choices rest on little.
-constexpr double kGrowth = 0.5;
+constexpr double kGrowth = 0.3;
 
 std::vector<Candidate> list_candidates(const DesignSpec& spec, const CandidateLimits& limits) {
   std::vector<Candidate> candidates;

@@ -51,7 +51,7 @@ SurfaceColumns::SurfaceColumns(const Range& range)
       bend_(range.log_size, kBendLength),
       misfit_(SmoothLine(range.log_size, kMisfitSize), SmoothLine(range.log_depth, kMisfitDepth),
               SmoothLine(range.length, kMisfitLength)) {
-  fixed_ = range.lengths > 2 ? 6 : range.lengths > 1 ? 5 : 3;
+  fixed_ = range.lengths > 2 ? 7 : range.lengths > 1 ? 6 : 3;
 }
 
 Eigen::RowVectorXd SurfaceColumns::level(const SurfacePlace& place) const {
@@ -59,8 +59,9 @@ Eigen::RowVectorXd SurfaceColumns::level(const SurfacePlace& place) const {
   const double t = (place.x - range_.log_size.low) / half - 1;
   Eigen::RowVectorXd values(fixed_ + bends());
   values.head(3) << 1, t, t * t;
-  if (fixed_ > 3) values.segment(3, 2) << place.z, place.z * t;
-  if (fixed_ > 5) values[5] = place.z * place.z;
+  // What longer training gains bends with size too; without that, misfit would have to hold it.
+  if (fixed_ > 3) values.segment(3, 3) << place.z, place.z * t, place.z * t * t;
+  if (fixed_ > 6) values[6] = place.z * place.z;
   values.tail(bends()) = bend_.at(place.x).transpose();
   return values;
 }

@@ -17,6 +17,8 @@ constexpr std::array kMisfits{0.02, 0.15, 0.27, 0.45, 0.75, 1.2, 2.0, 3.5, 6.0};
 constexpr std::size_t kLeastRows = 10;
 constexpr std::size_t kLeastDepths = 3;
 constexpr std::size_t kLeastRungs = 3;
+// Training lengths further apart than this, in ln T at one size, are a mistake in the table.
+const double kMostLengthApart = std::log(1e4);
 
 /// ln prior weight of each misfit: three tenths for none, the rest over the others as a
 /// half-Cauchy. Chosen on planted worlds so that intervals hold about as often with a hidden bend
@@ -260,6 +262,10 @@ std::optional<SurfacePosterior> SurfacePosterior::fit(std::span<const RunPoint> 
   }
   if (data.shapes.size() < kLeastRows) {
     reason = fmt::format("{} shapes; a surface needs {}", data.shapes.size(), kLeastRows);
+    return std::nullopt;
+  }
+  if (data.length.high - data.length.low > kMostLengthApart) {
+    reason = "no surface follows training lengths over 10,000 times apart; is one of them wrong?";
     return std::nullopt;
   }
   SurfacePosterior posterior(std::move(data));

@@ -56,8 +56,10 @@ void read_cost(const TomlReader& table, DesignRules& design) {
   const std::array given{table.has("seconds"), table.has("flops"), table.has("runs")};
   const std::array values{design.seconds, design.flops, design.runs};
   const std::array keys{"seconds", "flops", "runs"};
-  if (std::count(given.begin(), given.end(), true) != 1) {
-    table.fail("seconds", "or flops or runs: the allowed cost must be given, in one of them");
+  const auto named = std::count(given.begin(), given.end(), true);
+  if (named == 0) table.fail("flops", "or seconds or runs: the allowed cost must be given");
+  if (named > 1) {
+    table.fail("flops", "and seconds and runs are three ways to say the allowed cost; keep one");
   }
   const auto place =
       static_cast<std::size_t>(std::find(given.begin(), given.end(), true) - given.begin());

@@ -80,7 +80,7 @@ Eigen::VectorXd some_parameters(const DepthSurface& surface) {
   const int k = surface.law().size();
   parameters.head(k) = law.head(k);
   parameters.segment(k, 4) << std::log(0.02), -0.2, -0.4, std::log(0.3);
-  if (surface.size() > k + 4) parameters.tail(2) << 0.3, 0.1;
+  if (surface.size() > k + 4) parameters.tail(3) << 0.3, 0.1, -0.2;
   return parameters;
 }
 

@@ -49,7 +49,9 @@ struct PlantedWorld {
 
   // Level: 1.9 + 11.5 N^-0.16, with a knee of this depth at 2M.
   double knee = 0;
-  double length_gain = 0.05;  // of ln loss for e times the tokens
+  double length_gain = 0.05;     // of ln loss for e times the tokens, at 3M
+  double length_gain_slope = 0;  // its change for e times the size
+  double length_gain_bend = 0;   // and that change's
 
   double noise = 0.002;
   double noise_size_slope = 0;                 // ln noise falls by this for e times the size
@@ -60,7 +62,8 @@ struct PlantedWorld {
 
   std::vector<double> tokens{1e8};  // lengths, each seed at all of them
   double move = 0;                  // N_transition ~ T^move, from the longest
-  double trajectory_share = 0.6;    // of the variance, common to the lengths of a seed
+  double drift = 0;               // of the exponential law's ln slope at 3M, for e times the tokens
+  double trajectory_share = 0.6;  // of the variance, common to the lengths of a seed
 
   std::vector<PlannedShape> shapes;
 
@@ -68,6 +71,16 @@ struct PlantedWorld {
     const double y = x - move * z;
     if (law == LawForm::ratio) return std::log(depth_at_3m) + (y - std::log(3e6)) / 3;
     if (law == LawForm::power) return std::log(depth_at_3m) + slope * (y - std::log(3e6));
+    if (drift == 0 || z == 0) return solve_exponential(a, b, y);
+    // The law turned about its best depth at 3M.
+    const double u = solve_exponential(a, b, std::log(3e6));
+    const double layers = std::exp(u);
+    const double turned = (std::exp(-drift * z) * (1 + 2 * b * layers) - 1) / (2 * layers);
+    return solve_exponential(a + (b - turned) * layers, turned, y);
+  }
+
+  /// ln L that is best at ln N = y when ln d = a + b L.
+  static double solve_exponential(double a, double b, double y) {
     double low = -5;
     double high = 8;
     for (int i = 0; i < 60; ++i) {
@@ -103,9 +116,11 @@ struct PlantedWorld {
   }
 
   double log_loss(double x, double u, double z, std::uint64_t draw) const {
-    const double level = std::log(1.9 + 11.5 * std::exp(-0.16 * x)) - length_gain * z -
+    const double off = x - std::log(3e6);
+    const double gain = length_gain + length_gain_slope * off + length_gain_bend * off * off;
+    const double level = std::log(1.9 + 11.5 * std::exp(-0.16 * x)) - gain * z -
                          knee * std::log1p(std::exp(2 * (x - std::log(2e6)))) / 2;
-    const double log_curvature = std::log(curvature) + curvature_slope * (x - std::log(3e6));
+    const double log_curvature = std::log(curvature) + curvature_slope * off;
     return level + std::exp(log_curvature) * bowl_at(u - best_log_depth(x, z)) +
            bend_at(x, u, draw);
   }
@@ -213,6 +228,7 @@ struct PlantedFamily {
   bool strange_bowl = false;  // quartic
   double noise_size_slope = 0;
   bool lengths = false;  // two, 100 M and 200 M; the law moves and the noise falls with length
+  double drift = 0;      // the law's slope changes with length by up to this
   std::vector<PlannedShape> shapes = gpu_study();
 };
 
@@ -255,6 +271,9 @@ inline PlantedWorld draw_world(const PlantedFamily& family, std::uint64_t draw) 
     world.trajectory_share = between(0.3, 0.8);
     world.noise_length_slope = between(0, 1);
     world.noise_size_slope = between(0, 0.3);
+    world.length_gain_slope = between(0, 0.01);
+    world.length_gain_bend = between(-0.001, 0.001);
+    world.drift = between(-family.drift, family.drift);
   }
   return world;
 }

@@ -164,6 +164,32 @@ TEST(SurfaceFit, SeesATransitionThatMovesWithTraining) {
   EXPECT_LE(still, 1);
 }
 
+// What longer training gains bends with size; a level that could not follow took it for misfit.
+TEST(SurfaceFit, AGainOfLengthThatBendsWithSizeIsNoMisfit) {
+  PlantedWorld world;
+  world.shapes = gpu_study();
+  world.tokens = {1e8, 2e8};
+  world.noise = 0.001;
+  const SurfaceFit plain = fit_of(world.draw(1));
+  world.length_gain_bend = 0.003;
+  const SurfaceFit bent = fit_of(world.draw(1));
+  EXPECT_LT(bent.misfit, 1.2 * plain.misfit);
+  EXPECT_LT(bent.law.b_error, 1.2 * plain.law.b_error);
+}
+
+// The slope of the law after the longest training, where it was another one before.
+TEST(SurfaceFit, GivesTheSlopeAfterTheLongestTraining) {
+  PlantedWorld world;
+  world.bowl = PlantedWorld::Bowl::two_powers;
+  world.shapes = gpu_study();
+  world.tokens = {1e8, 2e8};
+  world.noise = 1e-5;
+  world.drift = 0.25;
+  const SurfaceFit fit = fit_of(world.draw(1));
+  EXPECT_NEAR(fit.law.b, world.b, 0.004);
+  EXPECT_LT(fit.law.b_error, 0.01);
+}
+
 TEST(SurfaceFit, SaysNothingOfPureNoise) {
   PlantedWorld world;
   world.shapes = gpu_study();
