@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kNoise = 0.002;
 constexpr std::size_t kMostRounds = 60;
-// A budget without an end would be played through without one. A round costs at most half of what
-// was spent before it, so the last goes beyond by half.
+// A budget without an end would be played through without one. The last round may go beyond this: a
+// round costs a share of what was spent before it.
 constexpr std::size_t kMostRuns = 2000;
 
 class NominalWorld {
