@@ -11,10 +11,10 @@ namespace fathom::study {
 namespace {
 
 constexpr double kNoise = 0.002;
-constexpr std::size_t kMostRounds = 60;
+constexpr std::size_t kMostRounds = 40;
 // A budget without an end would be played through without one. The last round may go beyond this: a
 // round costs a share of what was spent before it.
-constexpr std::size_t kMostRuns = 2000;
+constexpr std::size_t kMostRuns = 400;
 
 class NominalWorld {
  public:
