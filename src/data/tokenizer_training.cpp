@@ -111,7 +111,9 @@ void keep_only(std::string& text, const CharacterSet& characters) {
   text = std::move(kept);
 }
 
-/// SentencePiece says how large a vocabulary would do: "... Please set it to a value <= 741."
+/// SentencePiece says how large a vocabulary would do: "... Please set it to a value <= 741." It
+/// breaks ties in the order of memory, so that the next call may stop a few pieces earlier: a
+/// little less is named.
 std::string too_small_text(std::size_t bytes, std::uint64_t vocabulary, const std::string& reason) {
   const std::size_t found = reason.find("value <= ");
   const std::uint64_t most =
@@ -119,9 +121,9 @@ std::string too_small_text(std::size_t bytes, std::uint64_t vocabulary, const st
   return fmt::format("{} bytes of training text are too few for a bpe vocabulary of {}; {}", bytes,
                      vocabulary,
                      most >= kSmallestVocabulary
-                         ? fmt::format("they give {} (--vocab {}); or take the bytes tokenizer, or "
-                                       "more text",
-                                       most, most)
+                         ? fmt::format("they give about {} (--vocab {}); or take the bytes "
+                                       "tokenizer, or more text",
+                                       most, std::max(most - most / 64, kSmallestVocabulary))
                          : "take the bytes tokenizer (--tokenizer bytes), or more text");
 }
 
