@@ -30,7 +30,9 @@ constexpr std::int32_t kBlankMarkCode = 0x2581;
 /// The lines of the texts, one at a time, without line ends.
 class LineIterator : public sentencepiece::SentenceIterator {
  public:
-  explicit LineIterator(const std::vector<std::string>& texts) : texts_(texts) { Next(); }
+  explicit LineIterator(const std::vector<std::string>& texts) : texts_(texts) {
+    LineIterator::Next();
+  }
   bool done() const override { return done_; }
   const std::string& value() const override { return line_; }
   sentencepiece::util::Status status() const override { return {}; }
