@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "exact/rank_json.h"
 #include "lab/attention_matrices/softmax_hull.h"
 #include "lab/hard_attention/hard_network.h"
 #include "lab/hops/hop_network.h"
@@ -29,22 +28,6 @@ bool any_note_has(const Conclusion& conclusion, const std::string& words) {
     if (note.find(words) != std::string::npos) return true;
   }
   return false;
-}
-
-Json shown_rank(std::size_t rank, exact::RankStatus status = exact::RankStatus::exact) {
-  exact::RankResult result;
-  result.rank = rank;
-  result.status = status;
-  result.rmax = result.bound = 12345;
-  Json json;
-  exact::add_result(json, result);
-  return json;
-}
-
-std::vector<Json> shown_ranks(const std::vector<std::size_t>& ranks) {
-  std::vector<Json> results;
-  for (const std::size_t rank : ranks) results.push_back(shown_rank(rank));
-  return results;
 }
 
 /// Two seeds of four layers.
@@ -237,10 +220,10 @@ TEST(Exhibits, OfPerturbations) {
 
 TEST(Exhibits, OfTheTheorems) {
   const Conclusion own =
-      concluded("theorem-1", shown_ranks({5}), {{"layers", "1"}, {"width", "4"}});
+      concluded("theorem-1", planted_ranks({5}), {{"layers", "1"}, {"width", "4"}});
   EXPECT_EQ(own.tables[0].rows[0], (Row{"1", "4", "1", "1.65", "5", "5.00", "12,345", "exact"}));
   const std::size_t parts = find_experiment("theorem-1").plan(planted_setup("theorem-1")).size();
-  const Conclusion list = concluded("theorem-1", shown_ranks(std::vector<std::size_t>(parts, 3)));
+  const Conclusion list = concluded("theorem-1", planted_ranks(std::vector<std::size_t>(parts, 3)));
   const Dots upper = dots_of(list.charts[0], 0);  // d + 1
   ASSERT_EQ(upper.size(), 5u);
   for (std::size_t i = 0; i < 5; ++i) {
@@ -278,14 +261,14 @@ TEST(Exhibits, OfMasksResidualsAndHeads) {
       find_experiment("partition-invariance").plan(planted_setup("partition-invariance")).size();
   std::vector<std::size_t> ranks(parts, 7);
   for (std::size_t i = 0; i < 5; ++i) ranks[parts - 5 + i] = 10 * (i + 1);
-  const Conclusion masks = concluded("partition-invariance", shown_ranks(ranks));
+  const Conclusion masks = concluded("partition-invariance", planted_ranks(ranks));
   EXPECT_EQ(masks.tables[1].rows[4], (Row{"12", "50"}));
   EXPECT_EQ(dots_of(masks.charts[0], 0), (Dots{{4, 10}, {6, 20}, {8, 30}, {10, 40}, {12, 50}}));
   EXPECT_EQ(dots_of(masks.charts[0], 1)[0].second, 3 * 3 * 3 * 3);  // (d + H)^C
   EXPECT_EQ(masks.tables[0].rows[0], (Row{"none", "1", "4", "2", "4", "6", "7 (0011)"}));
-  const Conclusion residuals = concluded("residuals", shown_ranks({18, 20}), {{"width", "2"}});
+  const Conclusion residuals = concluded("residuals", planted_ranks({18, 20}), {{"width", "2"}});
   EXPECT_EQ(residuals.tables[0].rows[0], (Row{"2", "2", "1", "18", "20"}));
-  const Conclusion heads = concluded("heads", shown_ranks({110, 120, 85}), {{"width", "4"}});
+  const Conclusion heads = concluded("heads", planted_ranks({110, 120, 85}), {{"width", "4"}});
   EXPECT_EQ(dots_of(heads.charts[0], 0), (Dots{{1, 110}, {2, 120}, {4, 85}}));
 }
 
@@ -301,30 +284,30 @@ TEST(Exhibits, OfTheDefectAndOfSlices) {
   EXPECT_EQ(defect.tables[0].rows[2],
             (Row{"6", "11,628", "421", "421", "421", "4", "1 of 20", "-"}));
   const std::vector<GivenOption> slices{{"slice", "2"}, {"width", "4"}, {"stride", "1"}};
-  const Conclusion known = concluded("partial-width", shown_ranks({12, 10, 1999}), slices);
+  const Conclusion known = concluded("partial-width", planted_ranks({12, 10, 1999}), slices);
   EXPECT_EQ(known.tables[0].rows[0], (Row{"2", "2", "4", "1", "10", "12", "1,999"}));
   EXPECT_NEAR(measured(known, "gain"), 1.2, 1e-12);
-  std::vector<Json> bounds = shown_ranks({12, 10, 1999});
-  bounds[1] = shown_rank(12, exact::RankStatus::at_least);
+  std::vector<Json> bounds = planted_ranks({12, 10, 1999});
+  bounds[1] = planted_rank(12, exact::RankStatus::at_least);
   const Conclusion open = concluded("partial-width", bounds, slices);
   EXPECT_EQ(open.tables[0].rows[0][4], "at least 12");
   EXPECT_TRUE(open.measures.empty());  // 12 of at least 12 is no ratio
 }
 
 TEST(Exhibits, OfCircuits) {
-  const Conclusion conv = concluded("convnet-rank", shown_ranks({4, 2, 5}),
+  const Conclusion conv = concluded("convnet-rank", planted_ranks({4, 2, 5}),
                                     {{"channels", "2"}, {"inputs", "3"}, {"positions", "4"}});
   EXPECT_EQ(conv.tables[0].rows[0], (Row{"2", "3", "4", "4 (4)", "2 (2)", "5 (4)"}));
   const std::size_t parts =
       find_experiment("convnet-rank").plan(planted_setup("convnet-rank")).size();
   std::vector<std::size_t> ranks(parts, 4);
   ranks[parts - 140] = 2;
-  const Conclusion cuts = concluded("convnet-rank", shown_ranks(ranks));
+  const Conclusion cuts = concluded("convnet-rank", planted_ranks(ranks));
   EXPECT_EQ(cuts.tables[1].rows[0][3], "2 (1), 4 (34)");
   // Cuts of 2, 4, 8 and 16 belong to 1, 2, 24 and 8 partitions; 0001111 0.. is the first, cut 2.
   EXPECT_EQ(cuts.tables[1].rows[0][4], "32");
   const Conclusion recurrent =
-      concluded("recurrent-rank", shown_ranks({5}),
+      concluded("recurrent-rank", planted_ranks({5}),
                 {{"layers", "2"}, {"channels", "3"}, {"inputs", "2"}, {"positions", "4"}});
   EXPECT_EQ(recurrent.tables[0].rows[0], (Row{"2", "3", "2", "4", "5", "at least 3"}));
   const Json share{{"languages", 1000},

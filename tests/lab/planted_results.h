@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "exact/rank_json.h"
 #include "lab/frame/experiment.h"
 
 namespace fathom::lab {
@@ -34,6 +35,23 @@ inline const Measure& measure_of(const Conclusion& conclusion, const std::string
 
 inline double measured(const Conclusion& conclusion, const std::string& criterion) {
   return measure_of(conclusion, criterion).value.value();
+}
+
+/// A rank as a part of an experiment keeps it.
+inline Json planted_rank(std::size_t rank, exact::RankStatus status = exact::RankStatus::exact) {
+  exact::RankResult result;
+  result.rank = rank;
+  result.status = status;
+  result.rmax = result.bound = 12345;
+  Json json;
+  exact::add_result(json, result);
+  return json;
+}
+
+inline std::vector<Json> planted_ranks(const std::vector<std::size_t>& ranks) {
+  std::vector<Json> results;
+  for (const std::size_t rank : ranks) results.push_back(planted_rank(rank));
+  return results;
 }
 
 }  // namespace fathom::lab

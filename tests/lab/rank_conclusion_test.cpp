@@ -4,28 +4,11 @@
 #include <cmath>
 
 #include "exact/partition.h"
-#include "exact/rank_json.h"
 #include "lab/ranks/circuit_cut.h"
 #include "planted_results.h"
 
 namespace fathom::lab {
 namespace {
-
-Json planted_rank(std::size_t rank) {
-  exact::RankResult result;
-  result.rank = rank;
-  result.status = exact::RankStatus::exact;
-  result.rmax = result.bound = 1000000;
-  Json json;
-  exact::add_result(json, result);
-  return json;
-}
-
-std::vector<Json> planted_ranks(const std::vector<std::size_t>& ranks) {
-  std::vector<Json> results;
-  for (const std::size_t rank : ranks) results.push_back(planted_rank(rank));
-  return results;
-}
 
 TEST(TheoremConclusion, CountsRanksOutsideThePrintedBounds) {
   // L = 1, d = 4, H = 1: between 3^((1/3)(log3 3 + 1 - log3 2)) = 1.65 and (4 + 1)^1.
