@@ -122,6 +122,7 @@ int flips(std::size_t count, std::uint64_t seed) {
       ++summary.wrong;
       tell(number, target, what, outcome.talk);
     }
+    print_now_and_then(summary);
   }
   print_table(tallies, "silent");
   return print(summary);
@@ -172,6 +173,7 @@ int mutants(std::size_t count, std::uint64_t seed, std::size_t first) {
            fmt::format("{:.1f} s, {:.0f} MB", outcome.seconds, outcome.peak_bytes / 1e6),
            outcome.talk);
     }
+    print_now_and_then(summary);
   }
   print_table(tallies, "wrong");
   return print(summary);

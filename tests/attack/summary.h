@@ -19,6 +19,9 @@ struct Summary {
 void listen_for_stop();
 bool told_to_stop();
 
+/// The same line every ten seconds, so that the count of a process that is killed is known, too.
+void print_now_and_then(const Summary& summary);
+
 /// The last line of the output, which tests/attack/all.sh adds up; returns the exit code.
 int print(const Summary& summary);
 
