@@ -9,6 +9,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/pipe.h"
 #include "core/uninterrupted.h"
 
 namespace fathom {
@@ -30,6 +31,7 @@ class OpenFile {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
   bool is_open() const { return file_ >= 0; }
+  int handle() const { return file_; }
   void wait_for_data() const { fcntl(file_, F_SETFL, 0); }
   ssize_t read_some(char* buffer, std::size_t size) const {
     return uninterrupted([&] { return read(file_, buffer, size); });
@@ -38,21 +40,6 @@ class OpenFile {
  private:
   int file_;
 };
-
-/// The first bytes of a pipe that somebody writes to, or comes to write to within two seconds.
-/// Later reads wait for the writer, however slow.
-ssize_t read_first(const OpenFile& pipe, const fs::path& path, char* buffer, std::size_t size) {
-  constexpr int kTries = 40;
-  ssize_t count = pipe.read_some(buffer, size);
-  for (int i = 0; count == 0 && i < kTries; ++i) {
-    usleep(50'000);
-    count = pipe.read_some(buffer, size);
-  }
-  const bool writer_is_slow = count < 0 && errno == EAGAIN;
-  if (count == 0) throw DataError(fmt::format("{}: a pipe that nobody writes to", path.string()));
-  pipe.wait_for_data();
-  return writer_is_slow ? pipe.read_some(buffer, size) : count;
-}
 
 }  // namespace
 
@@ -68,8 +55,9 @@ std::string read_text_file(const fs::path& path, std::size_t limit_bytes) {
   std::string content;
   char buffer[1 << 16];
   if (!fs::is_fifo(status)) file.wait_for_data();
-  ssize_t count = fs::is_fifo(status) ? read_first(file, path, buffer, sizeof buffer)
-                                      : file.read_some(buffer, sizeof buffer);
+  ssize_t count = fs::is_fifo(status)
+                      ? read_pipe_first(file.handle(), path.string(), buffer, sizeof buffer)
+                      : file.read_some(buffer, sizeof buffer);
   for (; count > 0; count = file.read_some(buffer, sizeof buffer)) {
     content.append(buffer, static_cast<std::size_t>(count));
     if (content.size() > limit_bytes) {

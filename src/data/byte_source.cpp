@@ -12,10 +12,13 @@
 #include <cerrno>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "core/pipe.h"
+#include "core/uninterrupted.h"
 
 namespace fathom::data {
 namespace {
@@ -26,7 +29,9 @@ constexpr std::uint64_t kXzMemoryLimit = 512ull << 20;
 /// The file itself. Its first bytes may be looked at before they are read.
 class PlainSource : public ByteSource {
  public:
-  PlainSource(int file, std::string name) : file_(file), name_(std::move(name)) {
+  /// `pipe`: one that was opened without waiting for its writer.
+  PlainSource(int file, std::string name, bool pipe)
+      : file_(file), name_(std::move(name)), unread_pipe_(pipe) {
     buffer_.resize(kBufferBytes);
   }
   ~PlainSource() override {
@@ -61,17 +66,18 @@ class PlainSource : public ByteSource {
     end_ = fetch(buffer_);
   }
   std::size_t fetch(std::span<char> out) {
-    for (;;) {
-      const ssize_t count = ::read(file_, out.data(), out.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw DataError(fmt::format("{}: {}", name_, std::strerror(errno)));
-      consumed_ += as_size(count);
-      return as_size(count);
-    }
+    const bool first_of_pipe = std::exchange(unread_pipe_, false);
+    const ssize_t count =
+        first_of_pipe ? read_pipe_first(file_, name_, out.data(), out.size())
+                      : uninterrupted([&] { return ::read(file_, out.data(), out.size()); });
+    if (count < 0) throw DataError(fmt::format("{}: {}", name_, std::strerror(errno)));
+    consumed_ += as_size(count);
+    return as_size(count);
   }
 
   int file_;
   std::string name_;
+  bool unread_pipe_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
@@ -222,13 +228,19 @@ class GzipSource : public PackedSource {
 std::unique_ptr<ByteSource> open_byte_source(const std::filesystem::path& path) {
   const bool standard_input = path == "-";
   const std::string name = standard_input ? "standard input" : path.string();
-  const int file = standard_input ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Opened with O_NONBLOCK: a pipe that nobody writes to would be waited for without an end.
+  const int file = standard_input ? STDIN_FILENO : uninterrupted([&] {
+    return open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  });
   if (file < 0) throw DataError(fmt::format("{}: {}", name, std::strerror(errno)));
-  auto plain = std::make_unique<PlainSource>(file, name);
   struct stat status {};
-  if (fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
+  const bool known = fstat(file, &status) == 0;
+  const bool pipe = !standard_input && known && S_ISFIFO(status.st_mode);
+  auto plain = std::make_unique<PlainSource>(file, name, pipe);
+  if (known && S_ISDIR(status.st_mode)) {
     throw DataError(fmt::format("{}: is a folder, a file was expected", name));
   }
+  if (!standard_input && !pipe) fcntl(file, F_SETFL, 0);
   using namespace std::string_view_literals;
   const std::string_view head = plain->peek(6);
   if (head.starts_with("\xFD"

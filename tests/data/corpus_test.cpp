@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 #include <lzma.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
+#include <chrono>
 #include <cmath>
+#include <fstream>
+#include <thread>
 
 #include "core/error.h"
 #include "data/byte_source.h"
@@ -221,6 +225,26 @@ TEST(ByteSource, DamagedAndForeignFilesAreOneDataErrorEach) {
   EXPECT_NE(error_with("PK\x03\x04 zip").find("unzip -p"), std::string::npos);
   EXPECT_THROW(open_byte_source(folder.path()), DataError);
   EXPECT_THROW(open_byte_source(folder / "missing"), DataError);
+}
+
+TEST(ByteSource, APipeIsReadToItsEndAndNotWaitedForWithoutAWriter) {
+  const ScratchFolder folder;
+  const auto pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_of<DataError>([&] { open_byte_source(pipe); }),
+            pipe.string() + ": a pipe that nobody writes to");
+  const std::string text = sample_text(20000, 4);
+  std::thread writer([&] {
+    std::ofstream stream(pipe);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // there, but slow
+    stream << pack_gzip(text);
+  });
+  const auto source = open_byte_source(pipe);
+  std::string all;
+  std::vector<char> buffer(1000);
+  while (const std::size_t count = source->read(buffer)) all.append(buffer.data(), count);
+  writer.join();
+  EXPECT_EQ(all, text);
 }
 
 TEST(Split, SaysHowManyDocumentsAShareTakes) {
