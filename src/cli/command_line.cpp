@@ -12,6 +12,7 @@
 #include "cli/parse.h"
 #include "cli/text_output.h"
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "core/text.h"
 #include "terminal/descriptor_buffer.h"
 
@@ -104,7 +105,7 @@ int run_command_line(const std::vector<std::string>& arguments, Session& session
     const std::string path = error.path1().string();
     return complain(fmt::format("{}: {}", path, error.code().message()), DataError("").exit_code());
   } catch (const nlohmann::json::exception& error) {
-    return complain(fmt::format("a file holds what was not expected: {}", error.what()),
+    return complain(fmt::format("a file holds what was not expected: {}", json_problem(error)),
                     DataError("").exit_code());
   } catch (const std::bad_alloc&) {
     return complain("this machine, or a limit set for it (ulimit -v), has too little memory",

@@ -4,8 +4,8 @@
 
 #include "core/checksum.h"
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
-#include "core/text.h"
 
 namespace fathom {
 
@@ -20,10 +20,7 @@ std::string json_line(nlohmann::ordered_json document) {
 }
 
 void throw_json_error(const std::string& origin, const nlohmann::json::exception& error) {
-  // "[json.exception.type_error.302] type must be number, but is string": the words behind the tag.
-  std::string_view what = error.what();
-  if (const auto end = what.find("] "); end != std::string_view::npos) what.remove_prefix(end + 2);
-  throw DataError(fmt::format("{}: {}", origin, printable(what, 300)));
+  throw DataError(fmt::format("{}: {}", origin, json_problem(error)));
 }
 
 }  // namespace fathom

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "exact/partition.h"
 
 namespace fathom::exact {
@@ -115,7 +116,9 @@ RankResult result_from_json(const nlohmann::json& record, const std::string& ori
                                whole(block.at("rmax")), whole(block.at("bound"))});
     }
     return result;
-  } catch (const std::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{} is not a rank record: {}", origin, json_problem(error)));
+  } catch (const std::exception& error) {  // a word or a number of GMP's
     throw DataError(fmt::format("{} is not a rank record: {}", origin, error.what()));
   }
 }

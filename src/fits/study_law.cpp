@@ -8,7 +8,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_file.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
+#include "core/text.h"
 #include "core/units.h"
 
 namespace fathom::fits {
@@ -40,40 +42,66 @@ nlohmann::ordered_json to_json(const JointFit& joint) {
   return json;
 }
 
-Eigen::VectorXd to_vector(const nlohmann::json& json, int size) {
-  const auto values = json.get<std::vector<double>>();
+Eigen::VectorXd to_vector(const JsonReader& json, int size) {
+  std::vector<double> values;
+  for (const JsonReader& item : json.items()) values.push_back(item.number());
   if (values.size() != as_size(size)) {
-    throw DataError(fmt::format("{} coefficients where the form has {}", values.size(), size));
+    json.fail(fmt::format("has {} coefficients where the form has {}", values.size(), size));
   }
   return Eigen::Map<const Eigen::VectorXd>(values.data(), size);
 }
 
-JointFit to_joint(const nlohmann::json& json) {
+JointFit to_joint(const JsonReader& json) {
   JointFit joint;
-  joint.form = {false, false, false, false, json.at("interaction").get<bool>()};
-  for (const auto& term : json.at("terms")) {
-    const auto name = term.get<std::string>();
+  joint.form = {false, false, false, false, json.at("interaction").boolean()};
+  for (const JsonReader& term : json.at("terms").items()) {
+    const std::string name = term.text();
     bool* place = name == "w"   ? &joint.form.width
                   : name == "L" ? &joint.form.depth
                   : name == "P" ? &joint.form.params
                   : name == "T" ? &joint.form.tokens
                                 : nullptr;
-    if (place == nullptr) throw DataError(fmt::format("unknown term '{}'", name));
+    if (place == nullptr) term.fail(fmt::format("is an unknown term '{}'", printable(name)));
     *place = true;
   }
-  if (joint.form.interaction && !joint.form.tokens) throw DataError("interaction without tokens");
+  if (joint.form.interaction && !joint.form.tokens) {
+    json.at("interaction").fail("has no tokens to interact with");
+  }
   joint.coefficients = to_vector(json.at("coefficients"), joint.form.size());
-  joint.runs = json.at("runs").get<std::size_t>();
-  joint.independent = json.at("independent").get<std::size_t>();
-  joint.mean_error = json.at("mean_error").get<double>();
-  for (const auto& replicate : json.at("replicates")) {
+  joint.runs = json.at("runs").count();
+  joint.independent = json.at("independent").count();
+  joint.mean_error = json.at("mean_error").number();
+  for (const JsonReader& replicate : json.at("replicates").items()) {
     joint.replicates.push_back(to_vector(replicate, joint.form.size()));
   }
   return joint;
 }
 
-Interval to_interval(const nlohmann::json& json) {
-  return {json.at(0).get<double>(), json.at(1).get<double>()};
+Interval to_interval(const JsonReader& json) {
+  return {json.at(0).number(), json.at(1).number()};
+}
+
+StudyLawData to_study_law(const JsonReader& json) {
+  if (const std::string schema = json.at("schema").text(); schema != kSchema) {
+    json.at("schema").fail(
+        fmt::format("is '{}', this version reads {}", printable(schema), kSchema));
+  }
+  StudyLawData data;
+  data.runs = json.at("runs").count();
+  data.params = to_interval(json.at("params"));
+  data.layers = to_interval(json.at("layers"));
+  data.block_coefficient = json.at("block_coefficient").number();
+  const JsonReader tokens = json.at("tokens");
+  data.token_rule = {tokens.at("count").number(), tokens.at("per_parameter").boolean()};
+  if (const auto range = tokens.find("range")) data.tokens = to_interval(*range);
+  if (const auto law = json.find("exponential")) {
+    data.exponential =
+        laws::LevineFit{law->at("a").number(), law->at("b").number(), law->at("a_error").number(),
+                        law->at("b_error").number(), law->at("correlation").number()};
+  }
+  if (const auto joint = json.find("joint")) data.joint = to_joint(*joint);
+  if (!data.exponential && !data.joint) json.fail("it holds no law");
+  return data;
 }
 
 std::string describe_claim(const StudyLawData& data) {
@@ -155,33 +183,11 @@ std::string study_law_text(const StudyLawData& data) {
 StudyLawData parse_study_law(const std::string& text, const std::string& origin) {
   const nlohmann::json json = parse_json(text, origin);
   try {
-    const auto schema = json.at("schema").get<std::string>();
-    if (schema != kSchema) {
-      throw DataError(fmt::format("schema '{}', this version reads {}", schema, kSchema));
-    }
-    StudyLawData data;
+    StudyLawData data = to_study_law(JsonReader(json, text, origin));
     data.source = origin;
-    data.runs = json.at("runs").get<std::size_t>();
-    data.params = to_interval(json.at("params"));
-    data.layers = to_interval(json.at("layers"));
-    data.block_coefficient = json.at("block_coefficient").get<double>();
-    data.token_rule = {json.at("tokens").at("count").get<double>(),
-                       json.at("tokens").at("per_parameter").get<bool>()};
-    if (json.at("tokens").contains("range")) data.tokens = to_interval(json["tokens"]["range"]);
-    if (const auto& law = json.at("exponential"); !law.is_null()) {
-      data.exponential = laws::LevineFit{
-          law.at("a").get<double>(), law.at("b").get<double>(), law.at("a_error").get<double>(),
-          law.at("b_error").get<double>(), law.at("correlation").get<double>()};
-    }
-    if (const auto& joint = json.at("joint"); !joint.is_null()) data.joint = to_joint(joint);
-    if (!data.exponential && !data.joint) throw DataError("it holds no law");
     return data;
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("{} is no law file ({}); write one with 'fathom study fit --save'",
-                                origin, error.what()));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{} is no law file: {}; write one with 'fathom study fit --save'",
-                                origin, error.what()));
+    throw DataError(fmt::format("{}; 'fathom study fit --save' writes law files", error.what()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 #include "core/mapped_file.h"
 #include "pretrained/checkpoint.h"
@@ -197,7 +198,8 @@ Checkpoint open_gguf(const std::filesystem::path& path) try {
   }
   return checkpoint;
 } catch (const Json::exception& error) {
-  throw DataError(fmt::format("{}: a key has the wrong type ({})", path.string(), error.what()));
+  throw DataError(
+      fmt::format("{}: a key has the wrong type ({})", path.string(), json_problem(error)));
 }
 
 }  // namespace fathom::pretrained

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 #include "fits/statistics.h"
 #include "probe/layer_class.h"
@@ -138,7 +139,7 @@ Comparison compare_probes(const Json& first, const Json& second) {
     a = side_of(first);
     b = side_of(second);
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("not the JSON of a probe: {}", error.what()));
+    throw DataError(fmt::format("not the JSON of a probe: {}", json_problem(error)));
   }
   if (a.name == b.name) {
     a.name += " (A)";

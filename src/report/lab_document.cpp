@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "lab/frame/claim.h"
 #include "lab/frame/records.h"
 #include "lab/frame/result_json.h"
@@ -91,7 +92,7 @@ Json make_lab_document(const fs::path& directory) {
       }
     } catch (const Json::exception& error) {
       throw DataError(fmt::format("{}: the result of {} is damaged ({}); run it again",
-                                  directory.string(), id, error.what()));
+                                  directory.string(), id, json_problem(error)));
     }
   }
   return {{"schema", kLabSchema},

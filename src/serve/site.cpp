@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 #include "core/text.h"
 #include "report/lab_document.h"
@@ -105,6 +106,9 @@ Reply Site::answer(const Question& question) {
     return {refusal.status, kText, fmt::format("{}\n", refusal.what())};
   } catch (const ConfigError& error) {
     return {400, kText, fmt::format("{}\n", error.what())};
+  } catch (const nlohmann::json::exception& error) {
+    return {500, kText,
+            fmt::format("a file holds what was not expected: {}\n", json_problem(error))};
   } catch (const std::exception& error) {
     return {500, kText, fmt::format("{}\n", error.what())};
   }

@@ -9,6 +9,7 @@
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 #include "core/utf8.h"
 #include "tokenizers/added_tokens.h"
@@ -274,7 +275,8 @@ std::unique_ptr<data::Tokenizer> make_hf_tokenizer(const Json& tokenizer, const 
   try {
     return assemble(tokenizer, config, origin);
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("{}: not a tokenizer description ({})", origin, error.what()));
+    throw DataError(
+        fmt::format("{}: not a tokenizer description ({})", origin, json_problem(error)));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 #include "core/text.h"
 #include "tokenizers/hf_tokenizer.h"
@@ -193,7 +194,7 @@ std::unique_ptr<data::Tokenizer> make_gguf_tokenizer(const Json& keys, const std
     if (model == "llama") return gguf_pieces(keys, origin);
     if (model == "gpt2") return gguf_byte_level(keys, origin);
   } catch (const Json::exception& error) {
-    throw DataError(fmt::format("{}: its tokenizer is damaged ({})", origin, error.what()));
+    throw DataError(fmt::format("{}: its tokenizer is damaged ({})", origin, json_problem(error)));
   }
   throw DataError(fmt::format("{}: the tokenizer '{}' is not known", origin, printable(model)));
 }

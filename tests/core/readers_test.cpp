@@ -12,6 +12,7 @@
 #include "core/file_lock.h"
 #include "core/files.h"
 #include "core/json_file.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 #include "core/spec_keys.h"
 #include "core/toml_reader.h"
@@ -157,6 +158,53 @@ TEST(Json, ValuesOfAnotherTypeAreAnErrorOfTheFile) {
   EXPECT_EQ(message_of<DataError>(
                 [&] { with_json_errors("r.json", [&] { return json.at("steps").get<int>(); }); }),
             "r.json: type must be number, but is string");
+}
+
+TEST(Json, WhatIsWrongIsSaidInPlainWords) {
+  const nlohmann::json json = parse_json(R"({"list": [1], "text": "a"})", "r.json");
+  const auto problem_of = [](const auto& read) {
+    return message_of<DataError>([&] { with_json_errors("r.json", read); });
+  };
+  EXPECT_EQ(problem_of([&] { json.at("none").get<int>(); }), "r.json: the key \"none\" is missing");
+  EXPECT_EQ(problem_of([&] { json["list"].at(3).get<int>(); }),
+            "r.json: a list is too short: it has no item [3]");
+  EXPECT_EQ(problem_of([&] { json["text"].at("x").get<int>(); }),
+            "r.json: there is a string where something else was expected");
+  EXPECT_EQ(problem_of([&] { parse_json("[1e400]", "r.json"); }),
+            "r.json: the number 1e400 is too large");
+}
+
+TEST(JsonReader, NamesFileLineAndKey) {
+  const std::string text =
+      "{\n \"a\": 1,\n \"b\": {\"c\": [\n  1, 2,\n  3\n ],\n \"d\": null, \"e\": true,\n"
+      " \"n\": -2,\n \"s\": \"x\\ny\"\n}\n}\n";
+  const nlohmann::json json = parse_json(text, "r.json");
+  const JsonReader reader(json, text, "r.json");
+  const JsonReader b = reader.at("b");
+  EXPECT_EQ(reader.at("a").count(), 1u);
+  EXPECT_EQ(b.at("c").items().at(2).number(), 3);
+  EXPECT_EQ(b.at("s").text(), "x\ny");
+  EXPECT_TRUE(b.at("e").boolean());
+  EXPECT_FALSE(b.find("d"));
+  EXPECT_FALSE(b.find("none"));
+  const auto problem_of = [](const auto& read) { return message_of<DataError>(read); };
+  EXPECT_EQ(problem_of([&] { reader.at("a").text(); }),
+            "r.json:2: a must be a string, but is a number");
+  EXPECT_EQ(problem_of([&] { b.at("c").at(2).boolean(); }),
+            "r.json:5: b.c[2] must be true or false, but is a number");
+  EXPECT_EQ(problem_of([&] { b.at("c").at(3); }), "r.json:3: b.c has only 3 of its items");
+  EXPECT_EQ(problem_of([&] { b.at("d").number(); }), "r.json:7: b.d must be a number, but is null");
+  EXPECT_EQ(problem_of([&] { b.at("n").count(); }),
+            "r.json:8: b.n must be a whole number from 0 on");
+  EXPECT_EQ(problem_of([&] { b.at("s").items(); }),
+            "r.json:9: b.s must be a list, but is a string");
+  EXPECT_EQ(problem_of([&] { b.at("x"); }), "r.json:3: b has no \"x\"");
+  EXPECT_EQ(problem_of([&] { reader.at("x"); }), "r.json: has no \"x\"");
+  EXPECT_EQ(json_line_of(text, "b.e"), 7u);
+  EXPECT_EQ(json_line_of(text, "b.z"), 0u);
+  // A line of a file of lines: its origin says the line already.
+  EXPECT_EQ(problem_of([&] { JsonReader(json, "", "r.jsonl:12").at("a").text(); }),
+            "r.jsonl:12: a must be a string, but is a number");
 }
 
 TEST(Toml, AKeyOfThousandsOfPartsIsRefused) {

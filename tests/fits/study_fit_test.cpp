@@ -248,6 +248,24 @@ TEST(StudyLaw, SurvivesItsFileAndPlans) {
   EXPECT_EQ(law.evidence({1e6, 1000 * tokens, data.layers.high}), laws::Evidence::extrapolated);
   EXPECT_EQ(law.evidence({1e6, tokens, 2 * data.layers.high}), laws::Evidence::extrapolated);
   EXPECT_THROW(parse_study_law("{}", "x"), DataError);
+  const auto problem_with = [&](const std::string& good, const std::string& wrong) {
+    std::string text = study_law_text(data);
+    text.replace(text.find(good), good.size(), wrong);
+    const std::size_t checksum = text.rfind(",\n \"checksum\"");
+    text = text.substr(0, checksum) + "\n}\n";
+    try {
+      parse_study_law(text, "law.json");
+    } catch (const DataError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(problem_with("\"runs\": ", "\"runs\": null, \"rans\": "),
+            "law.json:3: runs must be a number, but is null; 'fathom study fit --save' writes law "
+            "files");
+  EXPECT_EQ(problem_with("\"per_parameter\": ", "\"per_parameter\": 3, \"other\": "),
+            "law.json:15: tokens.per_parameter must be true or false, but is a number; 'fathom "
+            "study fit --save' writes law files");
   EXPECT_THROW(parse_study_law("{\"schema\": \"fathom.law.v9\"}", "x"), DataError);
   EXPECT_THROW(study_law_text(StudyLawData{}), ConfigError);
 }

@@ -268,6 +268,29 @@ TEST(Records, OneProcessAtATimeAndDamageIsNamed) {
   EXPECT_THROW(LabRecords{folder.path()}, DataError);
 }
 
+TEST(Records, APartOfAnotherFormIsAnErrorOfItsFile) {
+  const ScratchFolder folder;
+  const auto setup = quick_setup("path-lengths");
+  {
+    LabRecords records(folder / "whole");
+    run_claim(find_claim("path-lengths"), setup, 2, &records);
+  }
+  std::string parts = file_bytes(folder / "whole/parts.jsonl");
+  // As edited by hand: the result is no longer what the experiment writes, and no checksum left.
+  const std::size_t result = parts.find("\"result\":"), end = parts.find(",\"seconds\"", result);
+  parts.replace(result, end - result, "\"result\":{\"odd\":1}");
+  const std::size_t checksum = parts.find(",\"checksum\"");
+  parts.erase(checksum, parts.find('}', checksum) - checksum);
+  const std::filesystem::path changed = folder.write("changed/parts.jsonl", parts);
+  const std::string problem = error_of<DataError>([&] {
+    LabRecords records(changed.parent_path());
+    run_claim(find_claim("path-lengths"), setup, 2, &records);
+  });
+  EXPECT_EQ(problem.find(changed.string() + ": a part of path-lengths is damaged (the key "), 0u)
+      << problem;
+  EXPECT_EQ(problem.find("json.exception"), std::string::npos);
+}
+
 TEST(Records, ResultsAreReadBackInTheOrderOfTheClaims) {
   const ScratchFolder folder;
   EXPECT_THROW(read_results(folder.path()), DataError);

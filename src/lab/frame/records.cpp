@@ -46,7 +46,7 @@ LabRecords::LabRecords(const fs::path& directory) : directory_(directory) {
     throw DataError(
         fmt::format("cannot make the folder {}: {}", directory.string(), error.message()));
   }
-  const fs::path path = directory / kPartsFile;
+  const fs::path path = parts_file();
   file_ = std::make_unique<AppendFile>(path);
   for (std::size_t i = 0; i < file_->lines().size(); ++i) {
     const std::string place = fmt::format("{}:{}", path.string(), i + 1);
@@ -63,6 +63,10 @@ LabRecords::LabRecords(const fs::path& directory) : directory_(directory) {
 }
 
 LabRecords::~LabRecords() = default;
+
+fs::path LabRecords::parts_file() const {
+  return directory_ / kPartsFile;
+}
 
 const LabRecords::Finished* LabRecords::find(const std::string& key) const {
   const std::lock_guard lock(mutex_);

@@ -46,6 +46,7 @@ class LabRecords {
   void finish(const Json& document);
 
   const std::filesystem::path& directory() const { return directory_; }
+  std::filesystem::path parts_file() const;
 
  private:
   std::filesystem::path directory_;

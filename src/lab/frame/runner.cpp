@@ -1,5 +1,7 @@
 #include "lab/frame/runner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -10,6 +12,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "core/json_reader.h"
 #include "core/seconds_since.h"
 #include "lab/frame/result_json.h"
 
@@ -124,6 +127,27 @@ std::vector<Interval> times_of(const std::vector<Part>& parts, const LabRecords&
   return times;
 }
 
+/// What the results say. A result that was read may be of another form than its experiment makes.
+Conclusion conclude(const Experiment& experiment, const Setup& setup, const PartResults& done,
+                    const LabRecords* records) {
+  const auto damaged = [&](const std::string& problem) {
+    return DataError(
+        fmt::format("{}: a part of {} is damaged ({}); without this file it is "
+                    "computed again",
+                    records->parts_file().string(), experiment.claim, problem));
+  };
+  const bool computed_all = records == nullptr || done.resumed == 0;
+  try {
+    return experiment.conclude(setup, done.results);
+  } catch (const Json::exception& error) {
+    if (computed_all) throw;
+    throw damaged(json_problem(error));
+  } catch (const DataError& error) {
+    if (computed_all) throw;
+    throw damaged(error.what());
+  }
+}
+
 }  // namespace
 
 BusyTime busy_time(std::span<const Interval> parts) {
@@ -172,7 +196,7 @@ LabResult run_claim(const Claim& claim, const Setup& setup, std::size_t threads,
     result.dated = times.size();
     result.busy = busy_time(times);
   }
-  result.conclusion = experiment.conclude(setup, done.results);
+  result.conclusion = conclude(experiment, setup, done, records);
   result.judgement = judge(claim, result.conclusion.measures, setup.own);
   result.seconds = seconds_since(start);
   if (records != nullptr) records->finish(result_json(result));

@@ -1,0 +1,53 @@
+// Values of a JSON file that Fathom did not write, or that was edited since: what is wrong with one
+// is said in plain words with file, line and key. Include only in .cpp files.
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fathom {
+
+/// What nlohmann's exception says, without its tag: 'the key "a" is missing'.
+std::string json_problem(const nlohmann::json::exception& error);
+
+/// The line, from 1 on, where the value at a path as of JsonReader begins; 0 when there is none.
+/// The text must be JSON.
+std::size_t json_line_of(std::string_view text, std::string_view path);
+
+class JsonReader {
+ public:
+  /// `text` is what `value` was parsed from and finds the line of what is wrong; empty where
+  /// `origin` says it. Both must outlive the reader.
+  JsonReader(const nlohmann::json& value, std::string_view text, std::string origin);
+
+  // The value itself; DataError when it is of another type.
+  double number() const;
+  std::size_t count() const;
+  bool boolean() const;
+  std::string text() const;
+  std::vector<JsonReader> items() const;
+
+  /// A value of an object, which must be there; `find` takes absent and null for nothing.
+  JsonReader at(const std::string& key) const;
+  std::optional<JsonReader> find(const std::string& key) const;
+  /// An item of a list.
+  JsonReader at(std::size_t index) const;
+
+  const nlohmann::json& value() const { return *value_; }
+  /// A DataError at this place: "law.json:3: tokens.count must be a number, but is a string".
+  [[noreturn]] void fail(std::string_view what) const;
+
+ private:
+  [[noreturn]] void refuse(const char* expected) const;
+
+  const nlohmann::json* value_;
+  std::string_view text_;
+  std::string origin_;
+  std::string path_;  // "joint.replicates[3]"
+};
+
+}  // namespace fathom
