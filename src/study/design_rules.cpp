@@ -11,6 +11,17 @@
 namespace fathom::study {
 namespace {
 
+/// A number inside a goal; what is wrong with it is said with the goal's place in the file.
+template <class Parse>
+auto number_of_goal(const TomlReader& table, const std::string& text, const Parse& parse) {
+  static const std::string kKey = "decide";
+  try {
+    return parse(text, kKey);
+  } catch (const ConfigError& error) {
+    table.fail(kKey, std::string(error.what()).substr(kKey.size() + 1));
+  }
+}
+
 fits::DesignGoal read_goal(const TomlReader& table, const std::string& text, double wanted) {
   static const std::string kBestDepth = "best depth at ";
   fits::DesignGoal goal;
@@ -24,11 +35,11 @@ fits::DesignGoal read_goal(const TomlReader& table, const std::string& text, dou
     goal.kind = fits::GoalKind::form;
   } else if (text.starts_with(kBestDepth)) {
     goal.kind = fits::GoalKind::best_depth;
-    goal.params = parse_count(text.substr(kBestDepth.size()), "design: decide");
+    goal.params = number_of_goal(table, text.substr(kBestDepth.size()), parse_count);
   } else if (over != std::string::npos) {
     goal.kind = fits::GoalKind::crossing;
-    goal.deep = parse_whole(text.substr(0, over), "design: decide");
-    goal.shallow = parse_whole(text.substr(over + 6), "design: decide");
+    goal.deep = number_of_goal(table, text.substr(0, over), parse_whole);
+    goal.shallow = number_of_goal(table, text.substr(over + 6), parse_whole);
   } else {
     table.fail("decide",
                fmt::format("'{}' is not a goal; choose from a, b, \"12 over 6\", \"best depth at "

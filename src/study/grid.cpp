@@ -39,8 +39,8 @@ class GridBuilder {
   void add(std::int64_t layers, std::int64_t width) {
     const std::int64_t head = rules_.head_size > 0 ? rules_.head_size : usual_head_size(width);
     if (layers < 1 || width < 1 || width % head != 0) {
-      throw ConfigError(fmt::format(
-          "grid: {} layers x {} wide is not a multiple of the head size {}", layers, width, head));
+      throw ConfigError(fmt::format("{} layers x {} wide is not a multiple of the head size {}",
+                                    layers, width, head));
     }
     shapes_.insert({layers, width, width / head});
   }
@@ -48,8 +48,10 @@ class GridBuilder {
   void add_list() {
     require("shapes", rules_.shapes, "e.g. [\"2x64\", \"6x128\"]");
     for (const std::string& text : rules_.shapes) {
-      const ShapeRequest shape = parse_depth_by_width(text);
-      add(shape.layers, shape.width);
+      at_key("shapes", [&] {
+        const ShapeRequest shape = parse_depth_by_width(text);
+        add(shape.layers, shape.width);
+      });
     }
   }
 
@@ -80,10 +82,27 @@ class GridBuilder {
 
   void add_star() {
     if (rules_.centre.empty()) table_.fail("centre", "is missing; e.g. \"6x128\"");
-    const ShapeRequest centre = parse_depth_by_width(rules_.centre);
-    add(centre.layers, centre.width);
-    for (const std::int64_t layers : rules_.depths) add(layers, centre.width);
-    for (const std::int64_t width : rules_.widths) add(centre.layers, width);
+    ShapeRequest centre;
+    at_key("centre", [&] {
+      centre = parse_depth_by_width(rules_.centre);
+      add(centre.layers, centre.width);
+    });
+    for (const std::int64_t layers : rules_.depths) {
+      at_key("depths", [&] { add(layers, centre.width); });
+    }
+    for (const std::int64_t width : rules_.widths) {
+      at_key("widths", [&] { add(centre.layers, width); });
+    }
+  }
+
+  /// What is wrong with a value of this key is said with its place in the file.
+  template <class Take>
+  void at_key(const char* key, const Take& take) const {
+    try {
+      take();
+    } catch (const ConfigError& error) {
+      table_.fail(key, fmt::format("cannot be used: {}", error.what()));
+    }
   }
 
   template <class List>

@@ -66,6 +66,34 @@ TEST(Grid, ListAndStar) {
             (std::vector<GridShape>{{2, 64, 2}, {4, 32, 1}, {4, 64, 2}, {4, 96, 3}, {8, 64, 2}}));
 }
 
+/// What is wrong with a study whose file has these lines: the grid's from line 5 on, the design's
+/// at 15 and 16.
+std::string refused_file(const std::string& grid, const std::string& decide,
+                         const std::string& error) {
+  const std::string text = "[corpus]\npath = \"c.txt\"\ntokenizer = \"bytes\"\n[grid]\n" + grid +
+                           "\n[budget]\ntokens = \"64K\"\n[model]\ncontext = 32\n[train]\n"
+                           "batch = 8\nlearning_rate = 0.003\n[design]\ndecide = " +
+                           decide + "\nerror = " + error +
+                           "\nruns = 100\ndepths = [1, 2, 4]\nsizes = [\"100K\", \"1M\"]\n";
+  return error_of<ConfigError>([&] { read_study_spec_text(text, "s.toml"); });
+}
+
+TEST(StudySpec, AWrongItemIsNamedWithItsPlace) {
+  const std::string good = "kind = \"list\"\nshapes = [\"2x64\", \"4x64\"]";
+  EXPECT_EQ(refused_file(good, "[\"b\"]", "[0.1]"), "");
+  EXPECT_EQ(refused_file("kind = \"list\"\nshapes = [\"2x64\", \"0x0\"]", "\"b\"", "0.1"),
+            "s.toml:6:10: grid.shapes cannot be used: layers '0' must be greater than zero");
+  EXPECT_EQ(refused_file("kind = \"list\"\nshapes = [\"2x60\"]\nhead_size = 16", "\"b\"", "0.1"),
+            "s.toml:6:10: grid.shapes cannot be used: 2 layers x 60 wide is not a multiple of the "
+            "head size 16");
+  EXPECT_EQ(refused_file("kind = \"star\"\ncentre = \"6\"", "\"b\"", "0.1").substr(0, 35),
+            "s.toml:6:10: grid.centre cannot be ");
+  EXPECT_EQ(refused_file(good, "[\"best depth at x\"]", "[1]").substr(0, 48),
+            "s.toml:15:10: design.decide 'x' is not a number;");
+  EXPECT_EQ(refused_file(good, "\"b\"", "[0]"),
+            "s.toml:16:9: design.error '0' must be greater than zero");
+}
+
 TEST(StudySpec, MistakesAreNamed) {
   EXPECT_NE(refused({"grid.kind=leader"}).find("Did you mean 'ladder'"), std::string::npos);
   EXPECT_NE(refused({"corpus.tokeniser=bpe"}).find("Did you mean 'tokenizer'"), std::string::npos);
