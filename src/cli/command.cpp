@@ -73,6 +73,11 @@ Option* Option::expected(int least, int most) {
   return this;
 }
 
+Option* Option::hide() {
+  hidden_ = true;
+  return this;
+}
+
 std::string Option::label() const {
   if (is_positional()) return type_name_.empty() ? positional_ : type_name_;
   std::vector<std::string> names;
@@ -134,6 +139,12 @@ std::vector<const Option*> Command::options() const {
   }
   positionals.insert(positionals.end(), others.begin(), others.end());
   return positionals;
+}
+
+std::vector<const Option*> Command::shown_options() const {
+  std::vector<const Option*> shown = options();
+  std::erase_if(shown, [](const Option* option) { return option->is_hidden(); });
+  return shown;
 }
 
 std::vector<const Command*> Command::subcommands() const {

@@ -56,6 +56,8 @@ class Option {
   Option* suggest(std::vector<std::string> values);
   /// Of options that take several values: how many at one go (unlimited otherwise).
   Option* expected(int least, int most);
+  /// Leaves the option out of help and completion.
+  Option* hide();
 
   const std::string& names() const { return names_; }
   const std::vector<std::string>& short_names() const { return short_names_; }
@@ -63,6 +65,7 @@ class Option {
   bool is_positional() const { return !positional_.empty(); }
   bool is_flag() const { return flag_; }
   bool is_required() const { return required_; }
+  bool is_hidden() const { return hidden_; }
   const OptionTarget& target() const { return target_; }
   const std::string& description() const { return description_; }
   const std::string& group_name() const { return group_; }
@@ -88,7 +91,7 @@ class Option {
   std::vector<std::string> short_names_, long_names_;
   OptionTarget target_;
   std::string description_, type_name_, group_ = "Options";
-  bool flag_ = false, required_ = false;
+  bool flag_ = false, required_ = false, hidden_ = false;
   std::optional<Range> range_;
   std::optional<std::pair<int, int>> expected_;
   std::vector<std::string> values_, suggestions_;
@@ -117,6 +120,7 @@ class Command {
 
   /// In order of definition, positionals first; --help leads the rest.
   std::vector<const Option*> options() const;
+  std::vector<const Option*> shown_options() const;
   std::vector<const Command*> subcommands() const;                // those that are shown
   const Command* find_subcommand(const std::string& name) const;  // shown or not
   const std::vector<std::unique_ptr<Command>>& all_subcommands() const { return subcommands_; }

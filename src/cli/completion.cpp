@@ -46,10 +46,10 @@ std::string bash_function(const Command& root) {
   for (const Command* command : all_commands(root)) {
     std::vector<std::string> offered;
     for (const Command* sub : command->subcommands()) offered.push_back(sub->name());
-    for (const Option* option : command->options()) {
+    for (const Option* option : command->shown_options()) {
       for (const std::string& name : option->long_names()) offered.push_back("--" + name);
     }
-    for (const Option* option : command->options()) {
+    for (const Option* option : command->shown_options()) {
       const std::vector<std::string>& words_of = option->completions();
       if (option->is_positional()) offered.insert(offered.end(), words_of.begin(), words_of.end());
       if (option->is_flag()) continue;
@@ -109,7 +109,7 @@ std::string fish_script(const Command& root) {
       script += fmt::format("complete -c fathom -n {} -a {} -d {}\n", quote(condition),
                             quote(sub->name()), quote(sub->text().summary));
     }
-    for (const Option* option : command->options()) {
+    for (const Option* option : command->shown_options()) {
       const std::string values = join(option->completions(), " ");
       std::string line = fmt::format("complete -c fathom -n {}", quote(condition));
       if (option->is_positional()) {

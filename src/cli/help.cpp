@@ -14,7 +14,7 @@ namespace fathom {
 std::string usage_line(const Command& command) {
   std::string line = command.path();
   bool has_flags = false;
-  for (const Option* option : command.options()) {
+  for (const Option* option : command.shown_options()) {
     if (!option->is_positional()) {
       has_flags = true;
     } else {
@@ -84,13 +84,13 @@ std::string render_help(const Command& command, const Terminal& terminal) {
 
   // Options in the order of their groups' first appearance.
   std::vector<std::string> groups;
-  for (const Option* option : command.options()) {
+  for (const Option* option : command.shown_options()) {
     const std::string group = group_of(*option);
     if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
   }
   for (const std::string& group : groups) {
     entries.clear();
-    for (const Option* option : command.options()) {
+    for (const Option* option : command.shown_options()) {
       if (group_of(*option) != group) continue;
       const std::string value = option->value_name();
       entries.emplace_back(option->label() + (value.empty() ? "" : " " + value), option->meaning());

@@ -140,8 +140,39 @@ void print_json_results(Session& session, const std::vector<lab::LabResult>& res
   print_json(session, document);
 }
 
+/// Which of the options that many claims have in common some claims take.
+struct Taken {
+  bool seeds = false, device = false, executor = false;
+
+  void add(const std::string& id) {
+    const lab::Experiment& experiment = lab::find_experiment(id);
+    const bool trains = lab::find_claim(id).kind == lab::Kind::trained;
+    seeds |= experiment.has_option("seeds");
+    device |= experiment.on_engine || trains;
+    executor |= trains;
+  }
+};
+
+void refuse_what_nothing_takes(const LabRunOptions& options, const std::vector<std::string>& ids) {
+  Taken taken;
+  for (const std::string& id : ids) taken.add(id);
+  const std::string claims = join(ids, ", ");
+  if (!options.seeds.empty() && !taken.seeds) {
+    throw ConfigError(fmt::format("--seeds has no meaning for {}: nothing is drawn", claims));
+  }
+  if (options.device != "cpu" && !taken.device) {
+    throw ConfigError(fmt::format("--device {} has no meaning for {}: it computes on the processor",
+                                  options.device, claims));
+  }
+  if (options.choice.is_slurm() && !taken.executor) {
+    throw ConfigError(
+        fmt::format("--executor slurm has no meaning for {}: nothing is trained", claims));
+  }
+}
+
 void run_lab(Session& session, const LabRunOptions& options, bool all) {
   const std::vector<std::string> ids = claims_of(options);
+  refuse_what_nothing_takes(options, ids);
   if (options.choice.is_slurm() && options.out.empty()) {
     throw ConfigError("--executor slurm needs --out DIR, a directory that the nodes reach too");
   }
@@ -179,15 +210,21 @@ void run_lab(Session& session, const LabRunOptions& options, bool all) {
   }
 }
 
+/// Help shows what the claims take. The rest is parsed, too: further claims may take it.
 void add_common_options(CommandTree& tree, Command& command, LabRunOptions& options) {
+  Taken taken;
+  for (const std::string& id : options.ids) taken.add(id);
   command.add_flag("--quick", options.quick, "Fewer seeds and sizes: seconds instead of minutes");
-  command.add_option("--seeds", options.seeds, "Random draws, for experiments that have any")
-      ->type_name("N");
-  tree.restrict(command
-                    .add_option("--device", options.device,
-                                "Where experiments on the engine run (default cpu)")
-                    ->type_name("NAME"),
-                {"cpu", "cuda"});
+  Option* seeds =
+      command.add_option("--seeds", options.seeds, "Random draws, for experiments that have any")
+          ->type_name("N");
+  if (!taken.seeds) seeds->hide();
+  Option* device = command
+                       .add_option("--device", options.device,
+                                   "Where experiments on the engine run (default cpu)")
+                       ->type_name("NAME");
+  tree.restrict(device, {"cpu", "cuda"});
+  if (!taken.device) device->hide();
   command.add_option("--threads", options.threads, "Parts at once (default: all cores)")
       ->type_name("N")
       ->check(Range{1, 1024});
@@ -200,7 +237,7 @@ void add_common_options(CommandTree& tree, Command& command, LabRunOptions& opti
       .add_option("--out", options.out,
                   "Directory to keep records in; the same command goes on from them")
       ->type_name("DIR");
-  options.choice.add_options(tree, command);
+  options.choice.add_options(tree, command, /*shown=*/taken.executor);
   command.add_flag("--json", options.json, "Print JSON");
 }
 

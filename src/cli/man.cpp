@@ -70,7 +70,7 @@ std::string render_man_page(const Command& command) {
                         roff(sub->text().summary), roff(page_name(*sub)));
   }
   page += ".SH OPTIONS\n";
-  for (const Option* option : command.options()) {
+  for (const Option* option : command.shown_options()) {
     page += fmt::format(".TP\n.B {}\n{}\n", roff(option->label()), roff(option->meaning()));
   }
   page += fmt::format(".SH EXIT STATUS\n{}.\n", kExitCodes);

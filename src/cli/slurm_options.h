@@ -15,7 +15,8 @@ struct ExecutorChoice {
   study::SlurmOptions slurm;
 
   bool is_slurm() const { return executor == "slurm"; }
-  void add_options(CommandTree& tree, Command& command);
+  /// Not shown: only parsed.
+  void add_options(CommandTree& tree, Command& command, bool shown = true);
 };
 
 }  // namespace fathom

@@ -190,6 +190,35 @@ TEST(Lab, RanksThatNothingForetellsStopAtATenthOfTheLimit) {
   EXPECT_EQ(json["tables"][0]["rows"][0][4].get<std::string>().find("at least "), 0u);
 }
 
+TEST(Lab, HelpListsWhatAClaimTakes) {
+  const auto help = [](const char* claim) {
+    return run_command({"lab", "run", claim, "--help"}).out;
+  };
+  const auto takes = [](const std::string& text, const char* option) {
+    return text.find(option) != std::string::npos;
+  };
+  const std::string exact = help("three-layer-defect"), drawn = help("rank-collapse"),
+                    engine = help("k-hop"), trained = help("two-regimes");
+  EXPECT_FALSE(takes(exact, "--seeds") || takes(exact, "--device") || takes(exact, "--executor"));
+  EXPECT_FALSE(takes(exact, "--partition"));
+  EXPECT_TRUE(takes(exact, "--threads") && takes(exact, "--out"));
+  EXPECT_TRUE(takes(drawn, "--seeds"));
+  EXPECT_FALSE(takes(drawn, "--device"));
+  EXPECT_TRUE(takes(engine, "--device"));
+  EXPECT_FALSE(takes(engine, "--executor"));
+  EXPECT_TRUE(takes(trained, "--device") && takes(trained, "--executor"));
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--seeds", "3"}, {"--device", "cuda"}, {"--executor", "slurm"}}) {
+    std::vector<std::string> words{"lab", "run", "three-layer-defect"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult refused = run_command(words);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find(more[0]), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("no meaning for three-layer-defect"), std::string::npos)
+        << refused.err;
+  }
+}
+
 TEST(Lab, EveryExperimentHasHelp) {
   const CommandResult help = run_command({"lab", "run", "rank-collapse", "--help"});
   EXPECT_EQ(help.code, 0);

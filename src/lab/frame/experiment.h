@@ -97,6 +97,9 @@ struct Experiment {
   std::vector<Option> options;
   std::function<std::vector<Part>(const Setup&)> plan;
   std::function<Conclusion(const Setup&, const std::vector<Json>&)> conclude;
+  bool on_engine = false;  // Setup::device decides where it runs; so it does for all that trains
+
+  bool has_option(std::string_view name) const;
 };
 
 /// Every experiment, one per claim, in the order of the table of claims.

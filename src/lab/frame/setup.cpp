@@ -72,6 +72,11 @@ bool Setup::flag(std::string_view name) const {
   return value_of(*this, name).get<bool>();
 }
 
+bool Experiment::has_option(std::string_view name) const {
+  return std::any_of(options.begin(), options.end(),
+                     [&](const Option& option) { return option.name == name; });
+}
+
 const Experiment& find_experiment(std::string_view claim) {
   for (const Experiment& experiment : experiments()) {
     if (experiment.claim == claim) return experiment;

@@ -232,7 +232,8 @@ Experiment hop_experiment() {
            integer_option("length", 100, "N", "Characters of a sequence", 1, 4000),
            integer_option("alphabet", 4, "N", "Different characters", 2, 64), sequences},
           plan_hops,
-          conclude_hops};
+          conclude_hops,
+          /*on_engine=*/true};
 }
 
 }  // namespace fathom::lab

@@ -280,7 +280,8 @@ Experiment admin_experiment() {
            integer_option("heads", 4, "H", "Heads", 1, 256),
            integer_option("tokens", 16, "N", "Tokens", 1, 4096), seeds_option(16, 8)},
           plan_admin,
-          conclude_admin};
+          conclude_admin,
+          /*on_engine=*/true};
 }
 
 }  // namespace fathom::lab
