@@ -163,7 +163,7 @@ void run_train(const TrainOptions& options, Session& session) {
     if (!repeated.empty()) session.err << "fathom: " << repeated << "\n";
   }
   run.on_note = [&](const std::string& text) { line.note("note: " + text); };
-  run.stop = [] { return StopSignals::came(); };
+  run.stop = run.stop_in_step = [] { return StopSignals::came(); };
   const StopSignals signals;
   const train::RunRecord record =
       tokens ? train::run_training(spec, *tokens, run) : train::run_training(spec, run);

@@ -48,7 +48,11 @@ class Executor {
   /// Runs one program. On an asynchronous device this may return before it is done; read() waits.
   virtual void run(Program program, const StepScalars& scalars) = 0;
 
-  /// The same, op by op: calls `report(op index, seconds)` for each. For profiles.
+  /// What is asked while a program runs, from any thread: true abandons it with a StoppedError, and
+  /// what it was to compute is undefined. Empty: nobody is asked. An executor may be deaf.
+  virtual void hear(std::function<bool()> /*stop*/) {}
+
+  /// run(), op by op: calls `report(op index, seconds)` for each. For profiles.
   virtual void run_timed(Program program, const StepScalars& scalars,
                          const std::function<void(std::size_t, double)>& /*report*/) {
     run(program, scalars);

@@ -167,7 +167,7 @@ Repetition repeat(const Study& study, const PlannedRun& run, const RepeatOptions
   train::RunOptions training;
   training.directory = scratch / run.id;
   training.resume = true;
-  training.stop = options.stop;
+  training.stop = training.stop_in_step = options.stop;
   const train::RunRecord record = run_training(run.spec, tokens, training);
   if (!is_done(record.status)) throw StoppedError("stopped; the same command goes on");
   const auto found = difference(study.folder.run(run.id), train::RunFolder(training.directory));

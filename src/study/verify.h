@@ -33,7 +33,7 @@ struct Repetition {
 struct RepeatOptions {
   std::int64_t runs = 1;
   std::function<void(const std::string&)> note;
-  std::function<bool()> stop;
+  std::function<bool()> stop;  // asked by any thread
 };
 
 /// Trains that many ended runs of the study again, spread over its runs, in a folder of its own,

@@ -74,7 +74,7 @@ train::RunRecord train_claimed(const WorkerOptions& options, const StudyRunFolde
   training.stem_step = options.stem_step;
   training.stem_from = options.stem_from;
   training.on_note = options.note;
-  training.stop = options.stop;
+  training.stop = training.stop_in_step = options.stop;
   train::RunRecord record =
       tokens ? train::run_training(spec, *tokens, training) : train::run_training(spec, training);
   if (is_done(record.status) && from_stem) {

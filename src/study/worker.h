@@ -17,7 +17,7 @@ struct WorkerOptions {
   std::string id;
   std::int64_t stem_step = 0;  // keep a stem for a longer run
   std::string stem_from;       // start from the stem of this run, where it has one
-  std::function<bool()> stop;
+  std::function<bool()> stop;  // asked by any thread
   std::function<void(const std::string&)> note;  // what was found damaged, and what is done
 };
 

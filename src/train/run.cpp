@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kStepsAhead = 4;
+constexpr std::chrono::seconds kStopPatience(1);
 
 /// Null tokens: the spec has a task.
 std::string id_of(const RunSpec& spec, const data::TokenSet* tokens) {
@@ -64,10 +66,20 @@ class Run {
         record_(begin_record(spec, tokens, trainer_.model())),
         step_flops_(spec.accumulation * training_flops(trainer_.model().plan)) {
     ahead_ = options.steps_ahead;
+    if (options.stop_in_step) abandon_ = [this] { return stopped_long_ago(); };
     if (ahead_ < 0) ahead_ = spec.device == engine::DeviceKind::cuda ? kStepsAhead : 0;
   }
 
   RunRecord go() {
+    try {
+      return train();
+    } catch (const StoppedError&) {  // in the middle of a step, which is as if it had not begun
+      return interrupt();
+    }
+  }
+
+ private:
+  RunRecord train() {
     const bool ended = restore();
     first_ = trainer_.steps_done();
     if (ended) {
@@ -95,11 +107,10 @@ class Run {
       if (!last && !stopping && options_.stop) stopping = options_.stop();
       if (!last && stopping && trainer_.steps_started() == step) return interrupt();
     }
-    evaluate();
+    evaluate(abandon_);  // a resumed run begins with it
     return finish(RunStatus::finished);
   }
 
- private:
   static bool is_due(std::int64_t step, std::int64_t period) {
     return period > 0 && step % period == 0;
   }
@@ -114,8 +125,18 @@ class Run {
     while (trainer_.steps_started() == trainer_.steps_done() ||
            (trainer_.steps_started() - trainer_.steps_done() <= ahead_ &&
             !is_boundary(trainer_.steps_started()))) {
-      trainer_.start_step();
+      trainer_.start_step(abandon_);
     }
+  }
+
+  /// A step that ends soon after a stop is waited for; a long one (of a context of a million
+  /// tokens) is given up. Any thread may ask.
+  bool stopped_long_ago() {
+    if (!options_.stop_in_step()) return false;
+    const Clock::rep now = Clock::now().time_since_epoch().count();
+    Clock::rep unset = 0;
+    stopped_at_.compare_exchange_strong(unset, now);
+    return Clock::duration(now - stopped_at_) > kStopPatience;
   }
 
   /// True when the run had ended and only its record was missing.
@@ -187,8 +208,8 @@ class Run {
   }
 
   /// False when patience has run out.
-  bool evaluate() {
-    const Evaluation evaluation = trainer_.evaluate();
+  bool evaluate(const std::function<bool()>& stop = {}) {
+    const Evaluation evaluation = trainer_.evaluate(stop);
     record_.final_loss = evaluation.loss;
     record_.final_bits_per_byte = evaluation.bits_per_byte;
     record_.scores = evaluation.scores;
@@ -270,6 +291,8 @@ class Run {
   RunRecord record_;
   DivergenceWatch watch_;
   std::int64_t stale_ = 0, first_ = 0, ahead_ = 0;
+  std::function<bool()> abandon_;           // empty where a step is always ended
+  std::atomic<Clock::rep> stopped_at_ = 0;  // when that was first heard; 0: never
   double step_flops_;
   Clock::time_point begin_ = Clock::now();
 };

@@ -32,6 +32,9 @@ struct RunOptions {
   std::function<void(std::int64_t step, const Evaluation&)> on_evaluation;
   std::function<void(const std::string&)> on_note;  // what was found damaged, and what is done
   std::function<bool()> stop;  // asked after every step; true: checkpoint and return
+  /// The same, asked by any thread in the middle of a step: a step that still runs a second after
+  /// the first true is given up, and the checkpoint is of the step before.
+  std::function<bool()> stop_in_step;
   /// Steps that may be on their way while the loss of an earlier one is looked at: a divergence or
   /// a stop is noticed that much later, and nothing else changes. -1: a few on a GPU, none else.
   int steps_ahead = -1;

@@ -51,20 +51,54 @@ Trainer::Trainer(const RunSpec& spec, const data::TokenSet* tokens)
 
 Trainer::~Trainer() = default;
 
-void Trainer::start_step() {
+namespace {
+
+/// Lets an executor ask as long as this lives.
+class Hearing {
+ public:
+  Hearing(engine::Executor& executor, const std::function<bool()>& stop) : executor_(executor) {
+    if (stop) executor_.hear(stop);
+  }
+  ~Hearing() { executor_.hear({}); }
+  Hearing(const Hearing&) = delete;
+  Hearing& operator=(const Hearing&) = delete;
+
+ private:
+  engine::Executor& executor_;
+};
+
+}  // namespace
+
+Evaluation Trainer::evaluate(const std::function<bool()>& stop) {
+  const Hearing hearing(*executor_, stop);
+  return feed_->evaluate();
+}
+
+void Trainer::compute_gradients(engine::StepScalars& scalars, const std::function<bool()>& stop) {
+  const Hearing hearing(*executor_, stop);
+  std::int64_t part = 0;
+  try {
+    for (; part < spec_.accumulation; ++part) {
+      scalars.draw = as_size(steps_started() * spec_.accumulation + part);
+      // A mean over the targets of every micro-batch, and over the micro-batches.
+      const std::int64_t counted = std::max<std::int64_t>(1, feed_->write_batch(scalars.draw));
+      scalars.loss_scale = static_cast<float>(1.0 / as_double(spec_.accumulation * counted));
+      executor_->run(part == 0 ? Program::train : Program::train_accumulate, scalars);
+      executor_->ask(model_->loss);
+    }
+  } catch (const StoppedError&) {
+    while (part-- > 0) executor_->answer();  // of a step that was not started
+    throw;
+  }
+}
+
+void Trainer::start_step(const std::function<bool()>& stop) {
   const std::int64_t before = steps_started();
   engine::StepScalars scalars;
   scalars.learning_rate = static_cast<float>(learning_rate_ * spec_.schedule.factor(before));
   scalars.clip_norm = static_cast<float>(spec_.clip_norm);
   scalars.step = before + 1;
-  for (std::int64_t part = 0; part < spec_.accumulation; ++part) {
-    scalars.draw = as_size(before * spec_.accumulation + part);
-    // A mean over the targets of every micro-batch, and over the micro-batches.
-    const std::int64_t counted = std::max<std::int64_t>(1, feed_->write_batch(scalars.draw));
-    scalars.loss_scale = static_cast<float>(1.0 / as_double(spec_.accumulation * counted));
-    executor_->run(part == 0 ? Program::train : Program::train_accumulate, scalars);
-    executor_->ask(model_->loss);
-  }
+  compute_gradients(scalars, stop);
   executor_->run(Program::update, scalars);
   executor_->ask(model_->plan.adamw_norm());
   pending_.push_back(scalars.learning_rate);

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +16,10 @@
 #include "train/evaluation.h"
 #include "train/feed.h"
 #include "train/run_spec.h"
+
+namespace fathom::engine {
+struct StepScalars;
+}
 
 namespace fathom::train {
 
@@ -38,7 +43,9 @@ class Trainer {
   /// Steps may be started before earlier ones are finished, so that a device need not wait for the
   /// host to look at their losses; they are finished in their order. State may be read or written
   /// only when none is pending.
-  void start_step();
+  /// `stop` is asked while the gradients are computed (engine::Executor::hear): when a StoppedError
+  /// comes out of it, the step has not been started and the state is as it was.
+  void start_step(const std::function<bool()>& stop = {});
   StepResult finish_step();
   StepResult step() {
     start_step();
@@ -46,7 +53,7 @@ class Trainer {
   }
   /// Drops the pending steps; only the parameters keep their effect.
   void forget_pending();
-  Evaluation evaluate() { return feed_->evaluate(); }
+  Evaluation evaluate(const std::function<bool()>& stop = {});
   std::int64_t steps_done() const { return steps_done_; }
   std::int64_t steps_started() const { return steps_done_ + as_signed(pending_.size()); }
   const model::Transformer& model() const { return *model_; }
@@ -59,6 +66,8 @@ class Trainer {
   std::map<std::string, std::string> load(const std::filesystem::path& path);
 
  private:
+  void compute_gradients(engine::StepScalars& scalars, const std::function<bool()>& stop);
+
   RunSpec spec_;
   model::OptimiserSettings optimiser_;
   double learning_rate_;

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <thread>
 
@@ -84,6 +86,32 @@ TEST_F(RunTest, ResumesAfterAStopAsIfThereWereNone) {
   EXPECT_THROW(run(spec(), "parts"), ConfigError);
   EXPECT_EQ(run(spec(), "parts", true).status, RunStatus::finished);
   expect_equal_runs("whole", "parts");
+}
+
+TEST_F(RunTest, ALongStepIsGivenUpAsIfItHadNotBegun) {
+  run(spec(), "whole");
+  for (const std::int64_t last :
+       {0, 4, 12}) {  // before the first, after an evaluation, in the last
+    const std::string name = "parts" + std::to_string(last);
+    std::atomic<std::int64_t> steps = 0, asked = 0;
+    RunOptions options;
+    options.directory = folder_ / name;
+    options.on_step = [&](const RunProgress& progress) { steps = progress.step; };
+    options.stop = [] { return false; };  // would only be asked when the step has ended
+    options.stop_in_step = [&] {
+      if (steps != last) return false;
+      ++asked;
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));  // the step is long
+      return true;
+    };
+    const RunRecord stopped = run_training(spec(), *tokens_, options);
+    EXPECT_EQ(stopped.status, RunStatus::interrupted);
+    EXPECT_EQ(stopped.steps, last);
+    EXPECT_GE(asked, 3);   // not before a second had passed
+    EXPECT_LE(asked, 12);  // and soon after it, with several threads
+    EXPECT_EQ(run(spec(), name, true).status, RunStatus::finished);
+    expect_equal_runs("whole", name);
+  }
 }
 
 TEST_F(RunTest, LossesMayBeLookedAtLater) {

@@ -2,9 +2,11 @@
 
 #include <omp.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 
+#include "core/error.h"
 #include "engine/bf16.h"
 #include "engine/cpu/cpu_ops.h"
 #include "engine/cpu/memory_check.h"
@@ -12,12 +14,29 @@
 
 namespace fathom::engine {
 
+namespace {
+
+/// Whether a program is to be abandoned. Once it is, every thread hears so until the next program.
+struct CpuStop {
+  std::function<bool()> question;
+  std::atomic<bool> came = false;
+
+  static bool ask(void* self) {
+    auto& stop = *static_cast<CpuStop*>(self);
+    if (!stop.came && stop.question && stop.question()) stop.came = true;
+    return stop.came;
+  }
+};
+
+}  // namespace
+
 struct CpuExecutor::State {
   const StepPlan& plan;
   int threads;
   EnumArray<Storage, cpu::MemoryBlock> blocks;
   std::shared_ptr<cpu::Scratch> scratch = std::make_shared<cpu::Scratch>();
   EnumArray<Program, std::vector<cpu::BoundOp>> programs;
+  CpuStop stop = {};
 
   void* address(TensorId id) const {
     if (!id.exists()) return nullptr;
@@ -27,7 +46,7 @@ struct CpuExecutor::State {
 };
 
 CpuExecutor::CpuExecutor(const StepPlan& plan, const CpuOptions& options)
-    : state_(std::make_unique<State>(State{plan, options.threads, {}, {}, {}})) {
+    : state_(new State{plan, options.threads, {}, {}, {}}) {
   state_->scratch = std::make_shared<cpu::Scratch>();
   omp_set_num_threads(options.threads);  // of this thread's regions; oneDNN reads it too
   std::int64_t bytes = 0;
@@ -43,7 +62,9 @@ CpuExecutor::CpuExecutor(const StepPlan& plan, const CpuOptions& options)
                              engine,
                              std::make_shared<dnnl::stream>(engine),
                              state_->scratch,
-                             [state = state_.get()](TensorId id) { return state->address(id); }};
+                             [state = state_.get()](TensorId id) { return state->address(id); },
+                             CpuStop::ask,
+                             &state_->stop};
   for (const Program program : kEnumValues<Program>) {
     for (const Op& op : plan.program(program)) {
       state_->programs[program].push_back(
@@ -90,9 +111,17 @@ void CpuExecutor::read(TensorId id, std::span<float> values) const {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = from_bf16(source[i]);
 }
 
+void CpuExecutor::hear(std::function<bool()> stop) {
+  state_->stop.question = std::move(stop);
+}
+
 void CpuExecutor::run(Program program, const StepScalars& scalars) {
   omp_set_num_threads(state_->threads);
-  for (const auto& op : state_->programs[program]) op(scalars);
+  state_->stop.came = false;
+  for (const auto& op : state_->programs[program]) {
+    op(scalars);
+    if (CpuStop::ask(&state_->stop)) throw StoppedError("stopped in the middle of a step");
+  }
 }
 
 void CpuExecutor::run_timed(Program program, const StepScalars& scalars,

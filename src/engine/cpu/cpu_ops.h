@@ -35,6 +35,8 @@ struct Context {
   std::shared_ptr<dnnl::stream> stream;
   std::shared_ptr<Scratch> scratch;
   std::function<void*(TensorId)> address;  // nullptr for a tensor that does not exist
+  bool (*stop)(void*) = nullptr;           // of ops that may take minutes (AttentionArgs)
+  void* stop_context = nullptr;
 
   Operand operand(TensorId id) const {
     return {address(id), id.exists() && plan.tensor(id).dtype == DType::bf16};

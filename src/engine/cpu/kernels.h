@@ -134,6 +134,9 @@ struct AttentionArgs {
   AttentionKind kind;
   MaskKind mask;
   float scale;
+  /// Asked before every block of queries; true leaves the rest undone. Null: nobody asks.
+  bool (*stop)(void*);
+  void* stop_context;
 };
 
 struct Kernels {

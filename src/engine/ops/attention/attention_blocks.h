@@ -53,6 +53,7 @@ struct Head {
   std::int64_t key_column() const { return (args.heads + key_head) * size; }
   std::int64_t value_column() const { return (args.heads + args.key_heads + key_head) * size; }
   std::int64_t group() const { return args.heads / args.key_heads; }
+  bool stopped() const { return args.stop != nullptr && args.stop(args.stop_context); }
 
   void rotate(float* row, std::int64_t t, float direction) const {
     const float* cosines = args.rotations + t * size;

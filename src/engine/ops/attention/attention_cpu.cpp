@@ -44,6 +44,8 @@ AttentionArgs common_args(const AttentionShape& s) {
 using Task = void (*)(const AttentionArgs&, std::int64_t, float*);
 
 BoundOp bind_tasks(const Context& context, const AttentionShape& s, AttentionArgs args, Task task) {
+  args.stop = context.stop;
+  args.stop_context = context.stop_context;
   const auto rotations = rotary_table(s);
   args.rotations = rotations->empty() ? nullptr : rotations->data();
   std::shared_ptr<const AttentionPattern> pattern;

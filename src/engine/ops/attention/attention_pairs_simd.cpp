@@ -378,7 +378,7 @@ void attention_forward_pairs(const AttentionArgs& args, std::int64_t task, float
     head.interleave(s.rows, s.values + key * head.pairs);
   }
   for (std::int64_t g = 0; g < head.group(); ++g) {
-    for (std::int64_t query = 0; query < head.context; query += kBlock) {
+    for (std::int64_t query = 0; query < head.context && !head.stopped(); query += kBlock) {
       forward_query_block(head, head.key_head * head.group() + g, query, s);
     }
   }
@@ -399,7 +399,7 @@ void attention_backward_pairs(const AttentionArgs& args, std::int64_t task, floa
     store(s.d_values + i, Vec{});
   }
   for (std::int64_t g = 0; g < head.group(); ++g) {
-    for (std::int64_t query = 0; query < head.context; query += kBlock) {
+    for (std::int64_t query = 0; query < head.context && !head.stopped(); query += kBlock) {
       backward_query_block(head, head.key_head * head.group() + g, query, s);
     }
   }

@@ -300,7 +300,7 @@ void attention_forward(const AttentionArgs& args, std::int64_t task, float* scra
                 values);
     head.transpose(keys, keys_t);
     for (std::int64_t g = 0; g < head.group(); ++g) {
-      for (std::int64_t query = 0; query < head.context; query += kBlock) {
+      for (std::int64_t query = 0; query < head.context && !head.stopped(); query += kBlock) {
         forward_query_block<T>(head, head.key_head * head.group() + g, query, keys_t + rows, keys_t,
                                values);
       }
@@ -332,7 +332,7 @@ void attention_backward(const AttentionArgs& args, std::int64_t task, float* scr
       store(s.d_values + i, Vec{});
     }
     for (std::int64_t g = 0; g < head.group(); ++g) {
-      for (std::int64_t query = 0; query < head.context; query += kBlock) {
+      for (std::int64_t query = 0; query < head.context && !head.stopped(); query += kBlock) {
         backward_query_block<T>(head, head.key_head * head.group() + g, query, s);
       }
     }
