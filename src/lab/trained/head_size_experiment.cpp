@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/counts.h"
 #include "lab/frame/options.h"
@@ -19,10 +20,13 @@ constexpr std::int64_t kLargestSize = 128;
 constexpr std::int64_t kHeads = 8;
 constexpr std::int64_t kLeastFfn = 128;
 constexpr std::int64_t kFixedFfn = 512;
-/// A head of an eighth of the length inverts permutations or does not, by luck of the seed: three
-/// seeds do not tell how often, so these heads have more of them.
+/// A head of an eighth of the length inverts permutations or does not, by luck of the seed: few
+/// seeds do not tell how often, so these heads have more of them. At length 128, which decides the
+/// criterion, 24 left it open (0.69 to 0.96).
 constexpr std::int64_t kSmallShare = 8;
 constexpr std::size_t kSmallSeeds = 24;
+constexpr std::size_t kDecidingSeeds = 96;
+constexpr std::int64_t kDecidingLength = 128;
 
 std::vector<std::int64_t> inverse_lengths(const Setup& setup) {
   return setup.quick ? std::vector<std::int64_t>{16} : std::vector<std::int64_t>{64, 128};
@@ -30,7 +34,8 @@ std::vector<std::int64_t> inverse_lengths(const Setup& setup) {
 
 std::size_t inverse_seeds(const Setup& setup, std::int64_t length, std::int64_t size) {
   const std::size_t seeds = setup.size("seeds");
-  return setup.quick || size * kSmallShare != length ? seeds : std::max(seeds, kSmallSeeds);
+  if (setup.quick || size * kSmallShare != length) return seeds;
+  return std::max(seeds, length == kDecidingLength ? kDecidingSeeds : kSmallSeeds);
 }
 
 /// One head of one layer that inverts a permutation: sizes from an eighth of the least length on.
@@ -103,8 +108,11 @@ void show_sizes(const LossGrid& grid, const std::string& title, const std::strin
         row.emplace_back("");
         continue;
       }
-      const ChartDot dot = grid.dot(each, size);
-      row.push_back(fmt::format("{:.{}f}", unit * dot.y, unit > 1 ? 1 : 4));
+      ChartDot dot = grid.dot(each, size);
+      dot.y *= unit;
+      if (dot.low) *dot.low *= unit;
+      if (dot.high) *dot.high *= unit;
+      row.push_back(fmt::format("{:.{}f}", dot.y, unit > 1 ? 1 : 4));
       series.dots.push_back(dot);
     }
     table.rows.push_back(std::move(row));
@@ -123,11 +131,25 @@ double least_right(const LossGrid& inverse, std::span<const std::size_t> seeds) 
   return least;
 }
 
-/// Positions right with a head of an eighth of the length, most over the lengths.
-double most_right(const LossGrid& small, std::span<const std::size_t> seeds) {
-  double most = 0;
-  for (const std::int64_t length : small.rows()) {
-    most = std::max(most, small.mean(length, length / kSmallShare, seeds));
+/// Positions right with a head of an eighth of the length, most over the lengths. Lengths differ in
+/// their seeds, so each is measured by itself.
+Measure most_right(const std::vector<TrainedRun>& runs, const LossGrid::Axis& length_of) {
+  Measure most{"small", {}};
+  std::set<std::int64_t> lengths;
+  for (const TrainedRun& run : runs) {
+    if (run.spec.has_task()) lengths.insert(length_of(run));
+  }
+  for (const std::int64_t length : lengths) {
+    const LossGrid small = grid_of(
+        runs,
+        [&](const TrainedRun& run) {
+          return run.spec.has_task() && length_of(run) == length &&
+                 run.spec.model.head_size * kSmallShare == length;
+        },
+        length_of, "accuracy");
+    const Measure measure = small.measure(
+        "small", [&](auto seeds) { return small.mean(length, length / kSmallShare, seeds); });
+    if (!most.value || (measure.value && *measure.value > *most.value)) most = measure;
   }
   return most;
 }
@@ -137,18 +159,12 @@ Conclusion conclude_head_size(const Setup& setup, const std::vector<Json>& resul
   const auto length_of = [](const TrainedRun& run) { return run.spec.model.context; };
   const LossGrid inverse = grid_of(
       runs, [](const TrainedRun& run) { return run.spec.has_task(); }, length_of, "accuracy");
-  const LossGrid small = grid_of(
-      runs,
-      [&](const TrainedRun& run) {
-        return run.spec.has_task() && run.spec.model.head_size * kSmallShare == length_of(run);
-      },
-      length_of, "accuracy");
   Conclusion conclusion;
   show_sizes(inverse, "Inverting a permutation with one head: positions right, percent", "length",
-             "positions right", 100, conclusion);
+             "positions right, percent", 100, conclusion);
   conclusion.measures = {
       inverse.measure("enough", [&](auto seeds) { return least_right(inverse, seeds); }),
-      small.measure("small", [&](auto seeds) { return most_right(small, seeds); })};
+      most_right(runs, length_of)};
   if (setup.quick) {
     conclusion.measures.insert(conclusion.measures.end(), {{"language", {}}, {"equal-size", {}}});
     conclusion.notes.emplace_back("--quick leaves the language models out");

@@ -91,11 +91,12 @@ WideGrid mechanism_grid(bool quick) {
           ten_mechanisms()};
 }
 
-/// Long Range Arena's lengths, and so many held-out lists that one point is nine deviations.
+/// Long Range Arena's lengths, and so many held-out lists that one point is nine deviations. After
+/// 1,000 steps, the first plan, eight layers had not left the commonest answer.
 WideGrid long_grid() {
   return {"long ListOps",
           128,
-          {{TaskKind::listops, kLongLists, 2048, 20000, 16, 1000}},
+          {{TaskKind::listops, kLongLists, 2048, 20000, 16, 4000}},
           {{"8 layers of 4 heads", 8, 4, 256}, {"1 layer of 32", 1, 32, 256}},
           {{"softmax", no_keys}}};
 }
