@@ -61,6 +61,46 @@ GoalState from_odds(const SurfacePosterior& posterior, const DesignGoal& goal) {
   return state;
 }
 
+GoalState unseen_goal(const DesignGoal& goal) {
+  GoalState unseen;
+  unseen.goal = goal;
+  unseen.error = kInfinity;
+  return unseen;
+}
+
+GoalState read_goal(const SurfacePosterior& posterior, const SurfaceDraws& draws,
+                    const DesignGoal& goal) {
+  const SurfaceData& data = posterior.data();
+  if (goal.kind == GoalKind::offset || goal.kind == GoalKind::slope) {
+    return from_constants(posterior, goal);
+  }
+  if (goal.kind == GoalKind::best_depth) {
+    const Interval depths = depths_searched(data);
+    return from_draws(goal, draws.best_log_depths(std::log(goal.params), depths), depths);
+  }
+  const auto place = [&](std::int64_t layers) {
+    return static_cast<std::size_t>(std::find(data.depths.begin(), data.depths.end(), layers) -
+                                    data.depths.begin());
+  };
+  const std::size_t shallow = place(goal.shallow);
+  const std::size_t deep = place(goal.deep);
+  if (std::max(shallow, deep) >= data.depths.size()) return unseen_goal(goal);
+  return from_draws(goal, draws.crossings(shallow, deep), data.log_size);
+}
+
+/// How many equally weighted draws tell as much as those that a goal is read from.
+double draws_behind(const SurfacePosterior& posterior, const DesignGoal& goal) {
+  if (goal_form(goal) == LawForm::exponential) {
+    return posterior.form(LawForm::exponential).effective_draws;
+  }
+  double squares = 0;
+  for (const FormPosterior& form : posterior.forms()) {
+    const double share = posterior.probability(form.surface.law().form());
+    squares += share * share / form.effective_draws;
+  }
+  return 1 / squares;
+}
+
 constexpr double kStep = 1e-5;
 // A crossing this far from the middle in ln N is not followed; the best depth this far is.
 constexpr double kFar = 6;
@@ -99,28 +139,13 @@ LawForm goal_form(const DesignGoal& goal) {
 
 GoalState measure_goal(const SurfacePosterior& posterior, const SurfaceDraws& draws,
                        const DesignGoal& goal) {
-  const SurfaceData& data = posterior.data();
+  // So few draws have no quantiles: where runs fit no surface, one draw can hold all the weight and
+  // its interval has no length.
+  constexpr double kLeastDraws = 20;
   if (goal.kind == GoalKind::form) return from_odds(posterior, goal);
-  if (goal.kind == GoalKind::offset || goal.kind == GoalKind::slope) {
-    return from_constants(posterior, goal);
-  }
-  if (goal.kind == GoalKind::best_depth) {
-    const Interval depths = depths_searched(data);
-    return from_draws(goal, draws.best_log_depths(std::log(goal.params), depths), depths);
-  }
-  const auto place = [&](std::int64_t layers) {
-    return static_cast<std::size_t>(std::find(data.depths.begin(), data.depths.end(), layers) -
-                                    data.depths.begin());
-  };
-  const std::size_t shallow = place(goal.shallow);
-  const std::size_t deep = place(goal.deep);
-  if (std::max(shallow, deep) < data.depths.size()) {
-    return from_draws(goal, draws.crossings(shallow, deep), data.log_size);
-  }
-  GoalState unseen;
-  unseen.goal = goal;
-  unseen.error = kInfinity;
-  return unseen;
+  const GoalState state = read_goal(posterior, draws, goal);
+  const bool told = draws_behind(posterior, goal) >= kLeastDraws;
+  return state.decided && !told ? unseen_goal(goal) : state;
 }
 
 Eigen::RowVectorXd goal_row(const SurfaceColumns& columns, const DepthSurface& surface,

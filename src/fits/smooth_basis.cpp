@@ -10,20 +10,24 @@ constexpr int kGrid = 24;
 // Functions that carry less of the variance are left out.
 constexpr double kLeastShare = 1e-3;
 
-double kernel(double distance, double length) {
-  const double t = distance / length;
-  return std::exp(-t * t / 2);
+double kernel(double distance, const std::vector<double>& lengths) {
+  double sum = 0;
+  for (const double length : lengths) {
+    const double t = distance / length;
+    sum += std::exp(-t * t / 2);
+  }
+  return sum / static_cast<double>(lengths.size());
 }
 
 }  // namespace
 
-SmoothLine::SmoothLine(Interval range, double length) : length_(length) {
+SmoothLine::SmoothLine(Interval range, std::vector<double> lengths) : lengths_(std::move(lengths)) {
   const double extent = range.high - range.low;
   const int count = extent > 1e-6 ? kGrid : 1;
   grid_ = Eigen::VectorXd::LinSpaced(count, range.low, range.high);
   Eigen::MatrixXd gram(count, count);
   for (int i = 0; i < count; ++i) {
-    for (int j = 0; j < count; ++j) gram(i, j) = kernel(grid_[i] - grid_[j], length);
+    for (int j = 0; j < count; ++j) gram(i, j) = kernel(grid_[i] - grid_[j], lengths_);
   }
   const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(gram);
   const Eigen::VectorXd values = solver.eigenvalues().reverse();
@@ -38,7 +42,7 @@ SmoothLine::SmoothLine(Interval range, double length) : length_(length) {
 
 Eigen::VectorXd SmoothLine::at(double t) const {
   Eigen::VectorXd near(grid_.size());
-  for (Eigen::Index i = 0; i < grid_.size(); ++i) near[i] = kernel(t - grid_[i], length_);
+  for (Eigen::Index i = 0; i < grid_.size(); ++i) near[i] = kernel(t - grid_[i], lengths_);
   return weights_.transpose() * near;
 }
 

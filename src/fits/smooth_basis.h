@@ -1,9 +1,10 @@
 // Smooth random functions of size, depth and length as a short sum of basis functions.
 //
-// A Gaussian process with kernel exp(-(t - t')^2 / 2 l^2) on a stretch is, to three digits,
-// sum_j b_j f_j(t) with independent standard normal b_j: f_j from the eigenvectors of the kernel on
-// a grid (Nystroem). Products of such functions give the kernel that is the product over size,
-// depth and length. Low rank makes a likelihood cost (rows x functions^2) instead of rows^3.
+// A Gaussian process with kernel exp(-(t - t')^2 / 2 l^2), or the mean of such kernels of several
+// lengths l, is on a stretch, to three digits, sum_j b_j f_j(t) with independent standard normal
+// b_j: f_j from the eigenvectors of the kernel on a grid (Nystroem). Products of such functions
+// give the kernel that is the product over size, depth and length. Low rank makes a likelihood cost
+// (rows x functions^2) instead of rows^3.
 #pragma once
 
 #include <Eigen/Dense>
@@ -18,7 +19,7 @@ namespace fathom::fits {
 /// One coordinate: f_j(t), j < size().
 class SmoothLine {
  public:
-  SmoothLine(Interval range, double length);
+  SmoothLine(Interval range, std::vector<double> lengths);
   Eigen::Index size() const { return weights_.cols(); }
   Eigen::VectorXd at(double t) const;
   /// The share of the variance that the j-th function carries.
@@ -28,7 +29,7 @@ class SmoothLine {
   Eigen::VectorXd grid_;
   Eigen::MatrixXd weights_;  // f(t) = k(t, grid) * weights
   Eigen::VectorXd shares_;
-  double length_;
+  std::vector<double> lengths_;
 };
 
 /// Functions of (x, u, z).

@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::size_t kSurfaces = 1000;
 
-/// Best depths are looked for this far beyond the depths trained, in ln L.
-constexpr double kBeyondDepths = 0.7;
-
 void set_slope(const SurfacePosterior& posterior, SurfaceFit& fit) {
   WeightedSample slope;
   for (const WeightedDraw& draw : posterior.form(LawForm::power).draws) {

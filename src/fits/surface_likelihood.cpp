@@ -7,10 +7,13 @@ namespace fathom::fits {
 namespace {
 
 // How fast unknown functions may change: the bend that all depths share over a factor of 4.5 in
-// size, misfit over a factor of 4.5 in size, 1.6 in depth, 4.5 in length.
+// size, misfit over a factor of 4.5 in size and in length. Over depth it has two parts of equal
+// variance, one that changes over a factor of 1.5 and one over 2.7: the first moves the best depth
+// at a size, the second looks like another law.
 constexpr double kBendLength = 1.5;
 constexpr double kMisfitSize = 1.5;
-constexpr double kMisfitDepth = 0.5;
+constexpr double kMisfitDepth = 0.4;
+constexpr double kMisfitDepthFar = 1;
 constexpr double kMisfitLength = 1.5;
 // The fixed coefficients' prior is flat; this much keeps poor designs solvable.
 constexpr double kFlat = 1e-4;
@@ -48,9 +51,12 @@ double SurfaceScales::length_correlation() const {
 
 SurfaceColumns::SurfaceColumns(const Range& range)
     : range_(range),
-      bend_(range.log_size, kBendLength),
-      misfit_(SmoothLine(range.log_size, kMisfitSize), SmoothLine(range.log_depth, kMisfitDepth),
-              SmoothLine(range.length, kMisfitLength)) {
+      bend_(range.log_size, {kBendLength}),
+      misfit_(
+          SmoothLine(range.log_size, {kMisfitSize}),
+          SmoothLine({range.log_depth.low - kBeyondDepths, range.log_depth.high + kBeyondDepths},
+                     {kMisfitDepth, kMisfitDepthFar}),
+          SmoothLine(range.length, {kMisfitLength})) {
   fixed_ = range.lengths > 2 ? 7 : range.lengths > 1 ? 6 : 3;
 }
 

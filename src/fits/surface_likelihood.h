@@ -25,6 +25,9 @@
 
 namespace fathom::fits {
 
+/// Best depths are looked for this far beyond the depths trained, in ln L, so misfit reaches there.
+inline constexpr double kBeyondDepths = 0.7;
+
 /// Deviations of everything random, as logarithms.
 struct SurfaceScales {
   double log_noise = 0;        // ln sigma of an ordinary depth, mid-size, longest training

@@ -49,8 +49,31 @@ fits::DesignGoal read_goal(const TomlReader& table, const std::string& text, dou
   return goal;
 }
 
+/// What is wanted where the table does not say: errors that the choice of runs reaches for about a
+/// third of a grid's cost or less (docs/studies.md).
+double default_error(fits::GoalKind kind) {
+  switch (kind) {
+    case fits::GoalKind::offset:
+      return 0.3;
+    case fits::GoalKind::slope:
+      return 0.03;
+    case fits::GoalKind::crossing:
+      return 0.2;
+    case fits::GoalKind::best_depth:
+      return 0.16;
+    case fits::GoalKind::form:
+      return 20;
+  }
+  return 0;
+}
+
 void read_goals(const TomlReader& table, DesignRules& design) {
   if (design.decide.empty()) table.fail("decide", "is missing; e.g. decide = \"b\"");
+  if (!table.has("error")) {
+    for (const std::string& text : design.decide) {
+      design.error.push_back(default_error(read_goal(table, text, 0).kind));
+    }
+  }
   if (design.error.size() != design.decide.size()) {
     table.fail("error",
                fmt::format("must give one number for each of the {} goals", design.decide.size()));

@@ -55,7 +55,8 @@ struct DesignRules {
     key("decide", design.decide,
         "\"a\", \"b\", \"12 over 6\", \"best depth at 10M\", \"form\" (exponential or power law)");
     key("error", design.error,
-        "wanted standard error of each: of a, of b, of ln N, of ln L; for the form the odds");
+        "wanted standard error of each: of a (0.3), b (0.03), ln N of a crossing (0.2), ln L of a "
+        "best depth (0.16); for the form the odds (20)");
     key("depths", design.depths, "layers allowed");
     key("sizes", design.sizes, "smallest and largest N = 12 L D^2 allowed");
     key("head_size", design.head_size, "16 or 32; heads = width / head_size", {16, 32});

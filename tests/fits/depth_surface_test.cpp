@@ -144,13 +144,16 @@ TEST(DepthSurface, CrossingsAreWhereTwoPenaltiesMeet) {
 }
 
 TEST(SmoothBasis, GivesTheKernelBack) {
-  const SmoothLine line({2, 7}, 1.5);
+  const SmoothLine line({2, 7}, {1.5});
   for (const double s : {2.0, 3.3, 6.9}) {
     for (const double t : {2.2, 5.0, 7.0}) {
       EXPECT_NEAR(line.at(s).dot(line.at(t)), std::exp(-(s - t) * (s - t) / (2 * 1.5 * 1.5)), 0.02);
     }
   }
-  const SmoothSurface surface(line, SmoothLine({0, 3}, 0.5), SmoothLine({0, 0}, 1));
+  const SmoothLine two({0, 4}, {0.4, 1});
+  const double apart = 0.6 * 0.6 / 2;
+  EXPECT_NEAR(two.at(1.5).dot(two.at(2.1)), (std::exp(-apart / 0.16) + std::exp(-apart)) / 2, 0.02);
+  const SmoothSurface surface(line, SmoothLine({0, 3}, {0.5}), SmoothLine({0, 0}, {1}));
   const SurfacePlace a{3, 1.2, 0};
   const SurfacePlace b{4, 1.6, 0};
   EXPECT_NEAR(surface.at(a).dot(surface.at(b)), std::exp(-1 / 4.5 - 0.16 / 0.5), 0.03);

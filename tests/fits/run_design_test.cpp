@@ -203,6 +203,29 @@ TEST(RunDesign, SaysWhenTheAnswerLiesBeyondTheLimits) {
   EXPECT_GT(*step.goals.front().low, 1e6);
 }
 
+// Runs that fit no surface: all the weight lies on one draw, whose interval has no length. That
+// must not pass for knowledge.
+TEST(RunDesign, AnIntervalOfOneDrawDecidesNothing) {
+  const std::vector<std::tuple<int, int, double, double>> found{
+      {3, 48, 84912, 0.6898}, {1, 80, 78000, 0.6397}, {6, 32, 76288, 0.8981},
+      {2, 48, 56640, 0.7080}, {1, 64, 50112, 0.6263}, {4, 32, 50880, 0.9232},
+      {3, 32, 38176, 0.9138}, {1, 48, 28368, 0.7534}, {2, 32, 25472, 1.0375},
+      {6, 16, 19712, 1.9945}, {1, 32, 12768, 1.1549}, {4, 16, 13152, 1.9638},
+      {2, 16, 6592, 2.0142},  {1, 16, 3312, 2.0787}};
+  std::vector<RunPoint> runs;
+  for (const auto& [layers, width, params, loss] : found) {
+    runs.push_back({"", layers, width, params, 20480, loss, 1});
+  }
+  DesignSpec spec = spec_for({{GoalKind::slope, 1e-6}, {GoalKind::offset, 1e-6}}, 1e18);
+  spec.limits.depths = {1, 2, 3, 4, 6};
+  spec.limits.smallest = 3e3;
+  spec.limits.largest = 2e5;
+  spec.limits.least_width = 16;
+  const DesignStep step = next_batch(runs, spec);
+  for (const GoalState& goal : step.goals) EXPECT_FALSE(goal.decided);
+  EXPECT_FALSE(step.batch.empty());
+}
+
 TEST(RunDesign, LengthsAreTrainedTogether) {
   PlantedWorld world;
   world.tokens = {5e7, 1e8};

@@ -221,6 +221,18 @@ TEST(Rounds, ContradictionsAreOneClearLine) {
   EXPECT_TRUE(contains(said({"grid.kind=\"list\"", "grid.shapes=[\"24x2048\"]"}), "first round"));
 }
 
+TEST(Rounds, KnowTheErrorWantedWhereNoneIsNamed) {
+  const PlantedDesign planted;
+  std::string text = design_spec_text(planted.corpus);
+  const std::string given = "decide = [\"6 over 3\"]\nerror = [0.12]\n";
+  text.replace(text.find(given), given.size(),
+               "decide = [\"a\", \"b\", \"6 over 3\", \"best depth at 1M\", \"form\"]\n");
+  const StudySpec spec = read_study_spec_text(text, "design.toml", {});
+  std::vector<double> wanted;
+  for (const fits::DesignGoal& goal : spec.design->goals) wanted.push_back(goal.wanted);
+  EXPECT_EQ(wanted, (std::vector<double>{0.3, 0.03, 0.2, 0.16, 20}));
+}
+
 TEST(Rounds, AnotherDesignUnderAnOldStudyIsRefused) {
   const PlantedDesign planted;
   Study study = planted.begin("study");

@@ -3,7 +3,9 @@
 # workers, of a node's daemon and of the controller, over studies of many short runs. After every blow
 # the same command goes on. Each study must end with every run once, the bits of the local executor
 # and no temporary file. Exit code 77: Slurm cannot start here.
-#   tests/study/slurm_kills.sh FATHOM [BLOWS] [SEED]
+#   [DESIGN=1] tests/study/slurm_kills.sh FATHOM [BLOWS] [SEED]
+# With DESIGN=1 the study is adaptive: rounds of its own choice, over 60 runs in all, which must be
+# the rounds and runs of the local executor.
 set -euo pipefail
 fathom=$(realpath "$1")
 blows=${2:-100}
@@ -28,20 +30,30 @@ for i in $(seq 40); do
   for j in $(seq 60); do echo "Word $((i * j % 97)) follows word $((i + j)) in sentence $j."; done
   echo
 done >"$work/corpus.txt"
+# An error nobody can reach, and a budget of which half is spent before a design may say so.
+design='[design]
+decide = "b"
+error = 1e-6
+runs = 120
+depths = [1, 2, 3, 4, 6]
+sizes = ["3K", "200K"]
+head_size = 16
+min_width = 16'
+grid='[grid]
+kind = "list"
+shapes = ["1x16", "2x16", "1x32"]
+head_size = 16
+[seeds]
+all = [1, 2, 3, 4]'
 cat >"$work/spec.toml" <<EOF
 [corpus]
 path = "$work/corpus.txt"
 tokenizer = "bytes"
 valid = 0.2
 eval_tokens = 512
-[grid]
-kind = "list"
-shapes = ["1x16", "2x16", "1x32"]
-head_size = 16
+$([[ -n ${DESIGN:-} ]] && echo "$design" || echo "$grid")
 [budget]
 tokens = ${TOKENS:-20480}
-[seeds]
-all = [1, 2, 3, 4]
 [model]
 context = 32
 [train]
@@ -50,7 +62,6 @@ learning_rate = 0.003
 eval_every = 40
 checkpoint_every = 10
 EOF
-runs=12
 
 # Everything but times.
 digest() {
@@ -58,10 +69,11 @@ digest() {
     grep -v -e '"seconds"' -e '"timed_steps"' -e '"checksum"' "$run/record.json"
     cat "$run/metrics.jsonl"
     md5sum "$run/checkpoint/state.safetensors"
-  done && cat points.csv) | md5sum
+  done && cat points.csv && { [[ ! -e design.json ]] || grep -v -e '"jobs"' -e '"checksum"' design.json; }) | md5sum
 }
 "$fathom" study run "$work/spec.toml" "$study" >/dev/null 2>&1
 whole=$(digest "$study")
+runs=$(ls "$study/runs" | wc -l)
 rm -r "$study"
 
 start_slurm "$work/slurm" 2 3 || exit $?
