@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "core/error.h"
@@ -142,6 +143,22 @@ std::string json_problem(const nlohmann::json::exception& error) {
     default:
       return printable(what, 300);
   }
+}
+
+std::int64_t json_whole(const nlohmann::json& json, double least, double most) {
+  constexpr double kExact = 0x1p53;  // beyond, a double is no count any more
+  const auto refuse = [&](const std::string& found) {
+    throw nlohmann::json::type_error::create(
+        302, "type must be a whole number within bounds, but is " + found, &json);
+  };
+  if (!json.is_number()) refuse(json.type_name());
+  const double value = json.get<double>();
+  if (json.is_number_unsigned()) refuse(json.dump());  // a whole number that does not fit
+  const bool whole = std::floor(value) == value && value >= least && value <= most;
+  if (!whole || (json.is_number_float() && std::fabs(value) > kExact)) {
+    refuse(fmt::format("{}", value));
+  }
+  return json.is_number_float() ? static_cast<std::int64_t>(value) : json.get<std::int64_t>();
 }
 
 std::size_t json_line_of(std::string_view text, std::string_view path) {

@@ -2,11 +2,15 @@
 // is said in plain words with file, line and key. Include only in .cpp files.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fathom {
@@ -17,6 +21,19 @@ std::string json_problem(const nlohmann::json::exception& error);
 /// The line, from 1 on, where the value at a path as of JsonReader begins; 0 when there is none.
 /// The text must be JSON.
 std::size_t json_line_of(std::string_view text, std::string_view path);
+
+/// A whole number that T can hold, also written as 320.0; else nlohmann's type_error, whatever the
+/// processor would make of it. (nlohmann's own get casts any number.)
+std::int64_t json_whole(const nlohmann::json& json, double least, double most);
+template <std::integral T>
+T json_whole(const nlohmann::json& json) {
+  using Limits = std::numeric_limits<T>;
+  if (json.is_number_unsigned() && std::in_range<T>(json.get<std::uint64_t>())) {
+    return static_cast<T>(json.get<std::uint64_t>());
+  }
+  return static_cast<T>(
+      json_whole(json, static_cast<double>(Limits::min()), static_cast<double>(Limits::max())));
+}
 
 class JsonReader {
  public:

@@ -50,7 +50,7 @@ class Executor {
 
   /// What is asked while a program runs, from any thread: true abandons it with a StoppedError, and
   /// what it was to compute is undefined. Empty: nobody is asked. An executor may be deaf.
-  virtual void hear(std::function<bool()> /*stop*/) {}
+  virtual void hear(const std::function<bool()>& /*stop*/) {}
 
   /// run(), op by op: calls `report(op index, seconds)` for each. For profiles.
   virtual void run_timed(Program program, const StepScalars& scalars,

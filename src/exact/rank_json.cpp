@@ -17,7 +17,7 @@ nlohmann::ordered_json whole(const mpz_class& value) {
 
 mpz_class whole(const nlohmann::json& value) {
   return value.is_string() ? mpz_class(value.get<std::string>())
-                           : mpz_class(value.get<unsigned long>());
+                           : mpz_class(json_whole<unsigned long>(value));
 }
 
 }  // namespace
@@ -100,20 +100,23 @@ void add_balanced(nlohmann::ordered_json& target, const std::vector<RankSetting>
 RankResult result_from_json(const nlohmann::json& record, const std::string& origin) {
   try {
     RankResult result;
-    result.rank = record.at("rank");
+    result.rank = json_whole<decltype(result.rank)>(record.at("rank"));
     result.status = parse_enum<RankStatus>(record.at("status").get<std::string>(), "status");
     result.rmax = whole(record.at("rmax"));
     result.bound = whole(record.at("bound"));
-    result.grid = record.at("grid");
-    result.primes = record.at("primes").get<std::vector<std::uint32_t>>();
+    result.grid = json_whole<decltype(result.grid)>(record.at("grid"));
+    for (const auto& prime : record.at("primes")) {
+      result.primes.push_back(json_whole<std::uint32_t>(prime));
+    }
     result.error_probability = record.at("error_probability");
     result.seconds = record.at("seconds");
     result.bytes = record.at("bytes");
     result.method = parse_enum<Method>(record.at("method").get<std::string>(), "method");
     result.split = record.at("split");
     for (const auto& block : record.at("blocks")) {
-      result.blocks.push_back({block.at("degree"), block.at("side"), block.at("rank"),
-                               whole(block.at("rmax")), whole(block.at("bound"))});
+      const auto size = [&](const char* key) { return json_whole<std::size_t>(block.at(key)); };
+      result.blocks.push_back({size("degree"), size("side"), size("rank"), whole(block.at("rmax")),
+                               whole(block.at("bound"))});
     }
     return result;
   } catch (const nlohmann::json::exception& error) {

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 #include "report/render_report.h"
 
@@ -32,10 +33,10 @@ Json make_card(const std::string& name, const fs::path& file) {
     const Json probe = read_probe(file);
     const Json& model = probe.at("model");
     card["model"] = model.at("name").get<std::string>();
-    card["layers"] = model.at("layers").get<std::int64_t>();
-    card["width"] = model.at("width").get<std::int64_t>();
+    card["layers"] = json_whole<std::int64_t>(model.at("layers"));
+    card["width"] = json_whole<std::int64_t>(model.at("width"));
     card["text"] = probe.at("text").get<std::string>();
-    card["tokens"] = probe.at("tokens").get<std::int64_t>();
+    card["tokens"] = json_whole<std::int64_t>(probe.at("tokens"));
     if (probe.at("loss").is_number()) card["loss"] = probe.at("loss");
     const Json& verdict = probe.at("verdict");
     if (!verdict.empty()) card["verdict"] = verdict.front().get<std::string>();

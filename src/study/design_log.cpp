@@ -6,6 +6,7 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "core/json_file.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 #include "core/text.h"
 
@@ -42,13 +43,13 @@ DesignRound read_round(const nlohmann::json& json) {
   DesignRound round;
   round.cost = json.at("cost").get<double>();
   for (const auto& run : json.at("runs")) {
-    const GridShape shape{run.at("layers").get<std::int64_t>(), run.at("width").get<std::int64_t>(),
-                          run.at("heads").get<std::int64_t>()};
+    const auto whole = [&](const char* key) { return json_whole<std::int64_t>(run.at(key)); };
+    const GridShape shape{whole("layers"), whole("width"), whole("heads")};
     if (shape.layers < 1 || shape.width < 1 || shape.heads < 1 || shape.width % shape.heads != 0) {
       throw DataError(
           fmt::format("{}x{} with {} heads is no shape", shape.layers, shape.width, shape.heads));
     }
-    round.runs.push_back({shape, run.at("seed").get<std::uint64_t>()});
+    round.runs.push_back({shape, json_whole<std::uint64_t>(run.at("seed"))});
   }
   return round;
 }
@@ -82,7 +83,7 @@ std::optional<DesignLog> read_design_log(const StudyFolder& folder) {
     DesignLog log;
     log.design = json.at("design").get<std::string>();
     log.training = json.at("training").get<std::string>();
-    log.jobs = json.at("jobs").get<int>();
+    log.jobs = json_whole<int>(json.at("jobs"));
     for (const auto& point : json.at("speed")) {
       log.speed.points.push_back({point.at(0).get<double>(), point.at(1).get<double>()});
     }

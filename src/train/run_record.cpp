@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_file.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 
 namespace fathom::train {
@@ -31,7 +32,11 @@ struct FieldReader {
   template <class T>
   void operator()(const Column& column, T& value) {
     if (const auto found = json.find(column.field); found != json.end()) {
-      read_json_value(*found, value);
+      if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+        value = json_whole<T>(*found);
+      } else {
+        read_json_value(*found, value);
+      }
     }
   }
   void derived(const Column&, double) {}
@@ -67,8 +72,8 @@ data::TaskScores read_scores(const nlohmann::json& json) {
   scores.group_name = json.at("group");
   for (const auto& each : json.at("groups")) {
     data::TaskScores::Group& group = scores.groups.emplace_back();
-    group.value = each.at("value");
-    group.targets = each.at("targets");
+    group.value = json_whole<decltype(group.value)>(each.at("value"));
+    group.targets = json_whole<decltype(group.targets)>(each.at("targets"));
     read_json_value(each.at("accuracy"), group.accuracy);
     read_json_value(each.at("sequence_accuracy"), group.sequence_accuracy);
     read_json_value(each.at("loss"), group.loss);

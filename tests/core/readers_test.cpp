@@ -174,6 +174,27 @@ TEST(Json, WhatIsWrongIsSaidInPlainWords) {
             "r.json: the number 1e400 is too large");
 }
 
+TEST(Json, AWholeNumberIsWholeAndFits) {
+  const auto whole = [](const char* text) {
+    return json_whole<std::int64_t>(nlohmann::json::parse(text));
+  };
+  EXPECT_EQ(whole("320"), 320);
+  EXPECT_EQ(whole("-7"), -7);
+  EXPECT_EQ(whole("320.0"), 320);
+  EXPECT_EQ(whole("9223372036854775807"), INT64_MAX);
+  EXPECT_EQ(json_whole<std::uint64_t>(nlohmann::json::parse("18446744073709551615")), UINT64_MAX);
+  for (const char* text :
+       {"1e308", "-1e308", "1e19", "0.5", "18446744073709551615", "\"3\"", "null", "true", "[1]"}) {
+    EXPECT_THROW(whole(text), nlohmann::json::type_error) << text;
+  }
+  for (const char* text : {"-1", "256", "1e3", "2.5"}) {
+    EXPECT_THROW(json_whole<std::uint8_t>(nlohmann::json::parse(text)), nlohmann::json::type_error)
+        << text;
+  }
+  EXPECT_EQ(message_of<DataError>([&] { with_json_errors("r.json", [&] { whole("1e308"); }); }),
+            "r.json: type must be a whole number within bounds, but is 1e+308");
+}
+
 TEST(JsonReader, NamesFileLineAndKey) {
   const std::string text =
       "{\n \"a\": 1,\n \"b\": {\"c\": [\n  1, 2,\n  3\n ],\n \"d\": null, \"e\": true,\n"

@@ -98,6 +98,8 @@ TEST(RunRecord, WhatIsNoneIsRefused) {
         R"({"id":"x","outcome":"running","steps":1,"tokens":1,"final_loss":1})",
         R"({"id":"x","outcome":"great","steps":1,"tokens":1,"final_loss":1})",
         R"({"id":7,"outcome":"finished","steps":1,"tokens":1,"final_loss":1})",
+        R"({"id":"x","outcome":"finished","steps":1.5,"tokens":1,"final_loss":1})",
+        R"({"id":"x","outcome":"finished","steps":1,"tokens":1e308,"final_loss":1})",
         R"({"id":"x","outcome":"finished","steps":1,"tokens":1,"final_loss":1e309})"}) {
     const auto path = folder.write("record.json", text);
     EXPECT_THROW(read_run_record(path), DataError) << text;

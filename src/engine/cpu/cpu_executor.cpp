@@ -111,8 +111,8 @@ void CpuExecutor::read(TensorId id, std::span<float> values) const {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = from_bf16(source[i]);
 }
 
-void CpuExecutor::hear(std::function<bool()> stop) {
-  state_->stop.question = std::move(stop);
+void CpuExecutor::hear(const std::function<bool()>& stop) {
+  state_->stop.question = stop;
 }
 
 void CpuExecutor::run(Program program, const StepScalars& scalars) {

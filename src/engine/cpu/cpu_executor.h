@@ -29,7 +29,7 @@ class CpuExecutor : public Executor {
   void write_tokens(TensorId id, std::span<const std::int32_t> values) override;
   void read(TensorId id, std::span<float> values) const override;
   void run(Program program, const StepScalars& scalars) override;
-  void hear(std::function<bool()> stop) override;
+  void hear(const std::function<bool()>& stop) override;
   void run_timed(Program program, const StepScalars& scalars,
                  const std::function<void(std::size_t, double)>& report) override;
   std::int64_t bytes() const override;
