@@ -25,7 +25,7 @@ function(fathom_use_precompiled target name level)
   endif()
 endfunction()
 
-foreach(level -O1 -O2 -O3)
+foreach(level -O1 -O3)
   fathom_precompile(rooms ${level} LINKS fmt::fmt HEADERS
     <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span>
     <string> <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)

@@ -246,9 +246,9 @@ template <std::size_t kWidth>
 }
 
 /// Small widths get their own loops: their trip counts are too short to leave to run time.
-__attribute__((target_clones("avx512f", "fma", "default"))) void evaluate_rows(
-    const Plan& plan, const RowView* rows, std::size_t count, const ColumnView& column,
-    Lanes* scratch, Lanes* values) {
+[[gnu::always_inline]] inline void entries_by_width(const Plan& plan, const RowView* rows,
+                                                    std::size_t count, const ColumnView& column,
+                                                    Lanes* scratch, Lanes* values) {
   switch (plan.width) {
     case 2:
       return entries<2>(plan, rows, count, column, scratch, values);
@@ -259,6 +259,23 @@ __attribute__((target_clones("avx512f", "fma", "default"))) void evaluate_rows(
     default:
       return entries<0>(plan, rows, count, column, scratch, values);
   }
+}
+
+// The processor's version is called. The last one is for those without AVX2, which elimination
+// needs: it is there because one must be, so it may be slow and is quick to compile.
+[[gnu::target("avx512f")]] void evaluate_rows(const Plan& plan, const RowView* rows,
+                                              std::size_t count, const ColumnView& column,
+                                              Lanes* scratch, Lanes* values) {
+  entries_by_width(plan, rows, count, column, scratch, values);
+}
+[[gnu::target("fma")]] void evaluate_rows(const Plan& plan, const RowView* rows, std::size_t count,
+                                          const ColumnView& column, Lanes* scratch, Lanes* values) {
+  entries_by_width(plan, rows, count, column, scratch, values);
+}
+[[gnu::target("default")]] void evaluate_rows(const Plan& plan, const RowView* rows,
+                                              std::size_t count, const ColumnView& column,
+                                              Lanes* scratch, Lanes* values) {
+  entries<0>(plan, rows, count, column, scratch, values);
 }
 
 class GramGrid final : public GridFunction {
