@@ -36,7 +36,7 @@ TEST(EndToEnd, SmallExampleReachesTheStatedLoss) {
 
   RunSpec spec = read_run_spec(FATHOM_SOURCE_DIR "/examples/small.toml", {});
   spec.threads = 1;     // other tests have the other core; two threads would wait for each other
-  spec.eval_every = 0;  // only at the end: each takes two seconds, and no other is looked at
+  spec.eval_every = 0;  // only at the end: no other is looked at
   const data::TokenSet tokens(folder / "tokens");
   RunOptions options;
   options.directory = folder / "run";
