@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json_file.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 
 namespace fathom::data {
@@ -18,6 +19,7 @@ constexpr const char* kManifest = "corpus.json";
 template <typename Value>
 Value member(const nlohmann::json& object, const char* key, const std::string& origin) {
   try {
+    if constexpr (std::integral<Value>) return json_whole<Value>(object.at(key));
     return object.at(key).get<Value>();
   } catch (const nlohmann::json::exception&) {
     throw DataError(fmt::format("{}: '{}' is missing or of the wrong type", origin, key));

@@ -13,6 +13,7 @@
 #include "core/files.h"
 #include "core/hash.h"
 #include "core/json_file.h"
+#include "core/json_reader.h"
 #include "core/json_text.h"
 #include "data/named_corpora.h"
 
@@ -106,8 +107,8 @@ void write_facts(const fs::path& path, const CorpusChoice& corpus,
 std::vector<CorpusFile> read_files(const nlohmann::json& document) {
   std::vector<CorpusFile> files;
   for (const auto& entry : document.at("files")) {
-    files.push_back(
-        {entry.at("name"), "", entry.at("bytes"), entry.at("changed"), entry.at("xxh128")});
+    files.push_back({entry.at("name"), "", json_whole<std::uint64_t>(entry.at("bytes")),
+                     json_whole<std::int64_t>(entry.at("changed")), entry.at("xxh128")});
   }
   return files;
 }
@@ -225,7 +226,7 @@ CorpusFacts read_corpus_facts(const StudyFolder& folder) {
   const nlohmann::json document = read_json_file(path);
   try {
     return {document.at("name"), document.at("xxh128"), document.at("tokens_made_with"),
-            document.at("bytes"), document.at("files").size()};
+            json_whole<std::uint64_t>(document.at("bytes")), document.at("files").size()};
   } catch (const nlohmann::json::exception&) {
     throw DataError(fmt::format("{}: does not describe a corpus", path.string()));
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "core/error.h"
 #include "tiny_study.h"
 
@@ -37,6 +39,20 @@ TEST(TokenStore, RefusesAChangedCorpusAndTakesATouchedOne) {
   EXPECT_NE(data_error(tiny).find("the corpus has changed"), std::string::npos);
   fs::remove(tiny.corpus);
   EXPECT_EQ(data_error(tiny), "");  // the tokens are there; the text is not needed
+}
+
+TEST(TokenStore, RefusesACountThatIsNone) {
+  const TinyStudy tiny;
+  const Study study = tiny.begin();
+  std::string text = file_bytes(study.folder.corpus());
+  const std::size_t begin = text.find("\"changed\": ") + 11, end = text.find(',', begin);
+  text.replace(begin, end - begin, "1e308");
+  const std::size_t checksum = text.rfind("\"checksum\"");  // none: as edited by hand
+  ASSERT_NE(checksum, std::string::npos);
+  text.resize(text.rfind(',', checksum));
+  std::ofstream(study.folder.corpus()) << text << "\n}\n";
+  EXPECT_NE(data_error(tiny).find("does not describe a corpus"), std::string::npos)
+      << data_error(tiny);
 }
 
 TEST(TokenStore, RefusesAnotherTokenizerOnOldTokens) {
