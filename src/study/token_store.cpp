@@ -3,19 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/counts.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/hash.h"
 #include "core/json_file.h"
 #include "core/json_reader.h"
 #include "core/json_text.h"
 #include "data/named_corpora.h"
+#include "study/corpus_files.h"
 
 namespace fathom::study {
 
@@ -24,64 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct CorpusFile {
-  std::string name;  // within its source
-  fs::path path;
-  std::uint64_t bytes = 0;
-  std::int64_t changed = 0;  // nanoseconds of the file system's clock
-  std::string hash;
-};
-
-/// The files of a source by the rules of data/corpus.h; empty when it does not exist.
-std::vector<CorpusFile> list_files(const fs::path& source) {
-  std::vector<CorpusFile> files;
-  std::error_code error;
-  const auto add = [&](const fs::path& path, const std::string& name) {
-    files.push_back({name, path, fs::file_size(path, error),
-                     fs::last_write_time(path, error).time_since_epoch().count(), ""});
-  };
-  if (fs::is_regular_file(source, error)) add(source, source.filename().string());
-  if (!fs::is_directory(source, error)) return files;
-  for (auto walk = fs::recursive_directory_iterator(source); walk != fs::end(walk); ++walk) {
-    const bool hidden = walk->path().filename().string().starts_with('.');
-    if (hidden && walk->is_directory()) walk.disable_recursion_pending();
-    if (hidden || !walk->is_regular_file()) continue;
-    add(walk->path(), walk->path().lexically_relative(source).string());
-  }
-  std::sort(files.begin(), files.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
-  return files;
-}
-
-std::vector<CorpusFile> list_corpus(const CorpusChoice& corpus) {
-  std::vector<CorpusFile> files;
-  for (const std::string& source : {corpus.path, corpus.valid_from, corpus.test_from}) {
-    if (source.empty()) continue;
-    for (CorpusFile& file : list_files(data::resolve_corpus(source))) files.push_back(file);
-  }
-  return files;
-}
-
-std::string hash_file(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw DataError(fmt::format("{}: cannot be read", path.string()));
-  Hasher hasher;
-  std::vector<char> buffer(1 << 20);
-  while (stream.read(buffer.data(), std::ssize(buffer)), stream.gcount() > 0) {
-    hasher.add(buffer.data(), as_size(stream.gcount()));
-  }
-  return hasher.value().hex();
-}
-
-std::string hash_all(const std::vector<CorpusFile>& files) {
-  Hasher hasher;
-  for (const CorpusFile& file : files) {
-    hasher.add_field(file.name);
-    hasher.add_field(file.hash);
-  }
-  return hasher.value().hex();
-}
 
 void write_facts(const fs::path& path, const CorpusChoice& corpus,
                  const std::vector<CorpusFile>& files) {
@@ -195,6 +134,72 @@ data::PrepareRequest request_of(const CorpusChoice& corpus, const fs::path& outp
   return request;
 }
 
+/// The studies in the folder that holds this one, by name.
+std::vector<StudyFolder> neighbours_of(const StudyFolder& folder) {
+  std::error_code error;
+  const fs::path own = fs::weakly_canonical(folder.path(), error);
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator entry(own.parent_path(), error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path() != own && entry->is_directory(error)) paths.push_back(entry->path());
+  }
+  std::sort(paths.begin(), paths.end());
+  return {paths.begin(), paths.end()};
+}
+
+/// Whether the study has tokens of this text, made in this way.
+bool has_equal_tokens(const StudyFolder& study, const CorpusChoice& corpus,
+                      const std::string& hash) {
+  std::error_code error;
+  if (!fs::is_regular_file(study.corpus(), error) || !data::is_token_set(study.tokens())) {
+    return false;
+  }
+  try {
+    const CorpusFacts facts = read_corpus_facts(study);
+    return facts.hash == hash && facts.summary == corpus.summary();
+  } catch (const Error&) {
+    return false;  // whatever is there, it is not ours to mend
+  }
+}
+
+/// Hard links in `target` to the files of a token set; copies where the file system has no links.
+/// False, and nothing is left, when the set is not whole.
+bool link_tokens(const fs::path& source, const fs::path& target) {
+  std::error_code error;
+  try {
+    fs::create_directories(target);
+    for (const auto& entry : fs::directory_iterator(source)) {
+      if (!entry.is_regular_file()) continue;
+      const fs::path name = target / entry.path().filename();
+      fs::create_hard_link(entry.path(), name, error);
+      if (error) fs::copy_file(entry.path(), name);
+    }
+    data::TokenSet(target).verify();  // DataError if a part is missing
+    return true;
+  } catch (const std::exception&) {
+    fs::remove_all(target, error);
+    return false;
+  }
+}
+
+/// Tokens of a neighbour that were made of the same text in the same way, in `aside`.
+bool take_tokens(const StudyFolder& folder, const CorpusChoice& corpus, const std::string& hash,
+                 const fs::path& aside) {
+  for (const StudyFolder& study : neighbours_of(folder)) {
+    if (has_equal_tokens(study, corpus, hash) && link_tokens(study.tokens(), aside)) return true;
+  }
+  return false;
+}
+
+void make_tokens(const CorpusChoice& corpus, const fs::path& aside,
+                 const data::PrepareProgress& progress) {
+  const data::PrepareReport report = prepare(request_of(corpus, aside), progress);
+  if (report.splits[data::Split::valid].count > 0) return;
+  std::error_code error;
+  fs::remove_all(aside, error);
+  refuse_without_held_out(corpus, report);
+}
+
 }  // namespace
 
 void ensure_tokens(const StudyFolder& folder, const CorpusChoice& corpus,
@@ -208,13 +213,10 @@ void ensure_tokens(const StudyFolder& folder, const CorpusChoice& corpus,
   std::error_code error;
   fs::remove_all(aside, error);
   fs::remove_all(tokens, error);
-  const data::PrepareRequest request = request_of(corpus, aside);
   std::vector<CorpusFile> files = list_corpus(corpus);
   for (CorpusFile& file : files) file.hash = hash_file(file.path);
-  const data::PrepareReport report = prepare(request, progress);
-  if (report.splits[data::Split::valid].count == 0) {
-    fs::remove_all(aside, error);
-    refuse_without_held_out(corpus, report);
+  if (files.empty() || !take_tokens(folder, corpus, hash_all(files), aside)) {
+    make_tokens(corpus, aside, progress);
   }
   write_facts(folder.corpus(), corpus, files);
   fs::rename(aside, tokens, error);

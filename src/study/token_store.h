@@ -25,9 +25,11 @@ struct CorpusFacts {
   std::uint64_t files = 0;
 };
 
-/// Prepares the tokens, or checks that those in `folder` are of this corpus and tokenizer. A
-/// corpus that is no longer there does not matter once its tokens are. DataError when it is missing
-/// before, empty, or has changed; ConfigError when the spec asks for another tokenizer.
+/// Prepares the tokens, or checks that those in `folder` are of this corpus and tokenizer. Tokens
+/// of a study beside it that were made of the same text in the same way are taken (hard links), not
+/// made again. A corpus that is no longer there does not matter once its tokens are. DataError when
+/// it is missing before, empty, or has changed; ConfigError when the spec asks for another
+/// tokenizer.
 void ensure_tokens(const StudyFolder& folder, const CorpusChoice& corpus,
                    const data::PrepareProgress& progress = {});
 

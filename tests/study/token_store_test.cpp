@@ -28,6 +28,43 @@ TEST(TokenStore, PreparesOnceAndRemembersTheText) {
   EXPECT_EQ(fs::last_write_time(study.folder.tokens() / "train.tokens"), written);
 }
 
+/// The same text in another study of the same folder.
+Study begin_beside(const TinyStudy& tiny, const std::string& name,
+                   const std::vector<std::string>& settings = {}) {
+  fs::create_directories(tiny.folder / name);
+  return begin_study(tiny.folder / name, tiny.spec(settings));
+}
+
+TEST(TokenStore, TakesTheTokensOfAStudyBesideIt) {
+  const TinyStudy tiny;
+  const fs::path first = tiny.begin().folder.tokens() / "train.tokens";
+  const Study second = begin_beside(tiny, "second");
+  EXPECT_TRUE(fs::equivalent(first, second.folder.tokens() / "train.tokens"));
+  EXPECT_EQ(read_corpus_facts(second.folder).files, 1u);
+  fs::remove_all(tiny.directory);  // each stands by itself
+  EXPECT_EQ(begin_beside(tiny, "second").runs.size(), second.runs.size());
+}
+
+TEST(TokenStore, MakesItsOwnTokensWhereTheOthersDiffer) {
+  const TinyStudy tiny;
+  const fs::path first = tiny.begin().folder.tokens() / "train.tokens";
+  const Study split = begin_beside(tiny, "split", {"corpus.test=0.1"});
+  EXPECT_FALSE(fs::equivalent(first, split.folder.tokens() / "train.tokens"));
+  tiny.folder.write("corpus.txt", tiny_corpus() + "= One more =\nA line.\n");
+  const Study longer = begin_beside(tiny, "longer");
+  EXPECT_FALSE(fs::equivalent(first, longer.folder.tokens() / "train.tokens"));
+}
+
+TEST(TokenStore, DoesNotTakeDamagedTokens) {
+  const TinyStudy tiny;
+  const fs::path first = tiny.begin().folder.tokens() / "train.tokens";
+  std::string bytes = file_bytes(first);
+  bytes[bytes.size() / 2] ^= 1;
+  std::ofstream(first, std::ios::binary) << bytes;
+  const Study second = begin_beside(tiny, "second");
+  EXPECT_NO_THROW(data::TokenSet(second.folder.tokens()).verify());
+}
+
 TEST(TokenStore, RefusesAChangedCorpusAndTakesATouchedOne) {
   const TinyStudy tiny;
   tiny.begin();
