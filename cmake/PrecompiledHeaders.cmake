@@ -5,7 +5,8 @@
 # flags, which is why every room is compiled with OpenMP, though few use it. And it compiles what
 # includes them at the level of optimisation they were made with, whatever the command line says: so
 # there is one form for each level, and a target says its level here and nowhere else. Only a release
-# build has levels.
+# build has levels. Where the files of a room are compiled together (FATHOM_UNITY) a room has nothing
+# to share: making the headers takes longer than they spare. Tests have: twenty programs.
 function(fathom_precompile name level)
   cmake_parse_arguments(PCH "" "" "HEADERS;LINKS" ${ARGN})
   if(NOT FATHOM_PCH)
@@ -20,13 +21,15 @@ endfunction()
 
 function(fathom_use_precompiled target name level)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
-  if(FATHOM_PCH)
+  if(TARGET pch_${name}${level})
     target_precompile_headers(${target} REUSE_FROM pch_${name}${level})
   endif()
 endfunction()
 
-foreach(level -O1 -O3)
-  fathom_precompile(rooms ${level} LINKS fmt::fmt HEADERS
-    <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional> <span>
-    <string> <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
-endforeach()
+if(NOT FATHOM_UNITY)
+  foreach(level -Og -O1 -O3)
+    fathom_precompile(rooms ${level} LINKS fmt::fmt HEADERS
+      <algorithm> <array> <cmath> <cstdint> <filesystem> <functional> <map> <memory> <optional>
+      <span> <string> <string_view> <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+  endforeach()
+endif()

@@ -1,13 +1,15 @@
-# fathom_unite(TARGET)
+# fathom_unite(TARGET [MOST])
 #
-# With FATHOM_UNITY the C++ sources of a target are compiled together, 36 at most, so that the headers
-# they share (JSON, Eigen, fmt, gtest) are read and instantiated once for most rooms. The release
-# preset does so; a build for daily work does not, where one changed file should compile alone. Files
-# with compile options of their own always stay alone. Names in anonymous namespaces must therefore
-# differ within a room.
+# With FATHOM_UNITY the C++ sources of a target are compiled together, 36 (or MOST) at most, so that
+# the headers they share (JSON, Eigen, fmt, gtest) are read and instantiated once for most rooms. The
+# release preset does so; a build for daily work does not, where one changed file should compile
+# alone. Files with compile options of their own always stay alone. Names in anonymous namespaces
+# must therefore differ within a room.
 function(fathom_unite target)
+  set(most 36 ${ARGN})
+  list(GET most -1 most)
   if(FATHOM_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 36)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${most})
   endif()
 endfunction()
 

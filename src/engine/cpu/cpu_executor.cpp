@@ -14,29 +14,26 @@
 
 namespace fathom::engine {
 
-namespace {
-
-/// Whether a program is to be abandoned. Once it is, every thread hears so until the next program.
-struct CpuStop {
-  std::function<bool()> question;
-  std::atomic<bool> came = false;
-
-  static bool ask(void* self) {
-    auto& stop = *static_cast<CpuStop*>(self);
-    if (!stop.came && stop.question && stop.question()) stop.came = true;
-    return stop.came;
-  }
-};
-
-}  // namespace
-
 struct CpuExecutor::State {
+  /// Whether a program is to be abandoned. Once it is, every thread hears so until the next
+  /// program.
+  struct Stop {
+    std::function<bool()> question;
+    std::atomic<bool> came = false;
+
+    static bool ask(void* self) {
+      auto& stop = *static_cast<Stop*>(self);
+      if (!stop.came && stop.question && stop.question()) stop.came = true;
+      return stop.came;
+    }
+  };
+
   const StepPlan& plan;
   int threads;
   EnumArray<Storage, cpu::MemoryBlock> blocks;
   std::shared_ptr<cpu::Scratch> scratch = std::make_shared<cpu::Scratch>();
   EnumArray<Program, std::vector<cpu::BoundOp>> programs;
-  CpuStop stop = {};
+  Stop stop = {};
 
   void* address(TensorId id) const {
     if (!id.exists()) return nullptr;
@@ -63,7 +60,7 @@ CpuExecutor::CpuExecutor(const StepPlan& plan, const CpuOptions& options)
                              std::make_shared<dnnl::stream>(engine),
                              state_->scratch,
                              [state = state_.get()](TensorId id) { return state->address(id); },
-                             CpuStop::ask,
+                             State::Stop::ask,
                              &state_->stop};
   for (const Program program : kEnumValues<Program>) {
     for (const Op& op : plan.program(program)) {
@@ -120,7 +117,7 @@ void CpuExecutor::run(Program program, const StepScalars& scalars) {
   state_->stop.came = false;
   for (const auto& op : state_->programs[program]) {
     op(scalars);
-    if (CpuStop::ask(&state_->stop)) throw StoppedError("stopped in the middle of a step");
+    if (State::Stop::ask(&state_->stop)) throw StoppedError("stopped in the middle of a step");
   }
 }
 
