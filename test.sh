@@ -8,5 +8,5 @@ tools/install_packages.sh tests
 cmake --preset "$preset" -DFATHOM_TESTS=ON >/dev/null
 tools/check.sh "build/$preset"
 cmake --build --preset "$preset"
-# One more than there are cores: the tests of Slurm and of the browser mostly wait.
-ctest --preset "$preset" -j "$(($(nproc) + 1))"
+# Two more than there are cores: the tests of Slurm and of the browser mostly wait.
+ctest --preset "$preset" -j "$(($(nproc) + 2))"
