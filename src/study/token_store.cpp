@@ -174,7 +174,7 @@ bool link_tokens(const fs::path& source, const fs::path& target) {
       fs::create_hard_link(entry.path(), name, error);
       if (error) fs::copy_file(entry.path(), name);
     }
-    data::TokenSet(target).verify();  // DataError if a part is missing
+    data::TokenSet(target).verify();  // DataError if a part is missing or damaged
     return true;
   } catch (const std::exception&) {
     fs::remove_all(target, error);
