@@ -13,7 +13,7 @@ import { serve_tests } from './serve_test.mjs';
 import { table_tests } from './table_test.mjs';
 
 if (find_chromium() === null) {
-  console.log('SKIPPED: chromium is not on the PATH (Debian package chromium)');
+  console.log('SKIPPED: chromium is not on the PATH (Debian package chromium-headless-shell)');
   process.exit(77);
 }
 if (!process.env.FATHOM) {

@@ -12,7 +12,7 @@ import { document_of, find_chromium, launch, open, open_address, overflow, Serve
 import { write_model } from './small_model.mjs';
 
 if (find_chromium() === null) {
-  console.log('SKIPPED: chromium is not on the PATH (Debian package chromium)');
+  console.log('SKIPPED: chromium is not on the PATH (Debian package chromium-headless-shell)');
   process.exit(77);
 }
 const program = process.env.FATHOM;
