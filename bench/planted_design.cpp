@@ -109,8 +109,7 @@ Curve design_curve(const PlantedWorld& world, const DesignGoal& goal, std::uint6
   return curve;
 }
 
-/// The first round whose error is the wanted one. A single goal's choices do not depend on how
-/// small an error is wanted, so one curve serves all of them.
+/// The first round whose error is the wanted one.
 std::optional<Round> decided_in(const Curve& curve, double wanted) {
   for (const Round& round : curve) {
     if (round.error <= wanted) return round;
@@ -126,13 +125,13 @@ double median_of(std::vector<double> values) {
 }
 
 /// One wanted error over all worlds.
-void print_share(const DesignGoal& goal, double wanted, const std::vector<Curve>& grid,
+void print_share(const DesignGoal& goal, const std::vector<Curve>& grid,
                  const std::vector<Curve>& design) {
   std::vector<double> shares, grids, designs;
   int only_design = 0, only_grid = 0, neither = 0, held = 0;
   for (std::size_t w = 0; w < grid.size(); ++w) {
-    const auto by_grid = decided_in(grid[w], wanted);
-    const auto by_design = decided_in(design[w], wanted);
+    const auto by_grid = decided_in(grid[w], goal.wanted);
+    const auto by_design = decided_in(design[w], goal.wanted);
     if (by_grid) grids.push_back(by_grid->cost);
     if (by_design) designs.push_back(by_design->cost), held += by_design->holds;
     // Undecided counts as more than anything decided, on either side.
@@ -145,8 +144,8 @@ void print_share(const DesignGoal& goal, double wanted, const std::vector<Curve>
       "{} to {}: design {:.3g} FLOPs, grid {:.3g} (medians of those decided); median share {:.2f}; "
       "{} worlds, only the design decides {}, only the grid {}, neither {}; of {} intervals at the "
       "design's end {} hold the truth\n",
-      goal_name(goal), wanted, median_of(designs), median_of(grids), median_of(shares), grid.size(),
-      only_design, only_grid, neither, designs.size(), held);
+      goal_name(goal), goal.wanted, median_of(designs), median_of(grids), median_of(shares),
+      grid.size(), only_design, only_grid, neither, designs.size(), held);
 }
 
 }  // namespace
@@ -159,17 +158,20 @@ void compare_designs(int worlds, int first, bool rounds) {
                            {GoalKind::best_depth, 0.08, 0, 0, 5e6}};
   for (const DesignGoal& goal : goals) {
     const auto count = static_cast<std::size_t>(worlds);
-    std::vector<Curve> grid(count), design(count);
-    for_all(2 * count, [&](std::size_t i) {
-      const std::uint64_t draw = static_cast<std::uint64_t>(first) + i / 2;
+    DesignGoal twice = goal;
+    twice.wanted *= 2;
+    // The grid grown to the smaller error passes the larger on its way; a design is made for one.
+    std::vector<Curve> grid(count), design(count), design_twice(count);
+    for_all(3 * count, [&](std::size_t i) {
+      const std::size_t w = i / 3;
+      const std::uint64_t draw = static_cast<std::uint64_t>(first) + w;
       const PlantedWorld world = draw_world({}, draw);
-      if (i % 2 == 0) {
-        design[i / 2] = design_curve(world, goal, draw, rounds);
-      } else {
-        grid[i / 2] = grid_curve(world, goal, draw, rounds);
-      }
+      if (i % 3 == 0) design[w] = design_curve(world, goal, draw, rounds);
+      if (i % 3 == 1) design_twice[w] = design_curve(world, twice, draw, false);
+      if (i % 3 == 2) grid[w] = grid_curve(world, goal, draw, rounds);
     });
-    for (const double times : {2.0, 1.0}) print_share(goal, times * goal.wanted, grid, design);
+    print_share(twice, grid, design_twice);
+    print_share(goal, grid, design);
     std::fflush(stdout);
   }
 }

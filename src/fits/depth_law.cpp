@@ -11,18 +11,22 @@ namespace {
 double solve_exponential(double q, double dx) {
   constexpr double kLeastRise = 0.1;
   const double most = q < 0 ? std::log((1 - kLeastRise) / -q) : 1e300;
-  const auto left = [&](double w) { return w + q * std::expm1(w); };
-  if (q < 0 && dx > left(most)) return most + (dx - left(most)) / kLeastRise;
+  if (q < 0) {
+    const double beyond = dx - (most + q * std::expm1(most));
+    if (beyond > 0) return most + beyond / kLeastRise;
+  }
   // From the side on which Newton's steps approach the root without passing it: the left side is
   // convex for q > 0 (from the right), concave for q < 0 (from the left).
   double w = dx > 0 ? dx : dx + q;
   if (q > 0) w = dx > 0 ? std::min(dx, std::log1p(dx / q)) : std::min(0.0, dx + q);
   w = std::min(w, most);
   for (int step = 0; step < 100; ++step) {
-    const double rise = std::max(kLeastRise, 1 + q * std::exp(w));
-    const double move = (left(w) - dx) / rise;
+    const double power = std::exp(w);
+    const double rise = std::max(kLeastRise, 1 + q * power);
+    const double move = (w + q * (power - 1) - dx) / rise;
     w = std::min(w - move, most);
-    if (std::fabs(move) < 1e-13 * std::max(1.0, std::fabs(w))) break;
+    // A step leaves at most five times the square of its length.
+    if (std::fabs(move) < 1e-8 * std::max(1.0, std::fabs(w))) break;
   }
   return w;
 }
@@ -54,6 +58,15 @@ int DepthLaw::size() const {
   }
 }
 
+double DepthLaw::log_depth(const double* parameters, double log_size) const {
+  const double dx = log_size - centre_;
+  if (form_ == LawForm::ratio) return parameters[0] + dx / 3;
+  const double s = std::exp(parameters[1]);
+  if (form_ == LawForm::power) return parameters[0] + s * dx;
+  if (form_ == LawForm::free) return parameters[0] + s * grow(parameters[2], dx).value;
+  return parameters[0] + solve_exponential(1 / s - 1, dx);
+}
+
 DepthLaw::Place DepthLaw::at(const double* parameters, double log_size) const {
   const double dx = log_size - centre_;
   const double u0 = parameters[0];
@@ -67,9 +80,10 @@ DepthLaw::Place DepthLaw::at(const double* parameters, double log_size) const {
   }
   const double q = 1 / s - 1;
   const double w = solve_exponential(q, dx);
-  const double slope = 1 / std::max(0.1, 1 + q * std::exp(w));
+  const double grown = std::expm1(w);
+  const double slope = 1 / std::max(0.1, 1 + q * (1 + grown));
   // dw/dq = -(e^w - 1) / (1 + q e^w), dq/d ln s = -1/s.
-  return {u0 + w, slope, {1, std::expm1(w) * slope / s, 0}};
+  return {u0 + w, slope, {1, grown * slope / s, 0}};
 }
 
 double DepthLaw::log_size(const double* parameters, double log_depth) const {

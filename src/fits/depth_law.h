@@ -44,6 +44,8 @@ class DepthLaw {
     std::array<double, 3> gradient{};  // by parameter
   };
   Place at(const double* parameters, double log_size) const;
+  /// u* alone.
+  double log_depth(const double* parameters, double log_size) const;
   /// The ln N at which e^log_depth layers are best: the inverse of at().
   double log_size(const double* parameters, double log_depth) const;
 

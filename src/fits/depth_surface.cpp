@@ -36,12 +36,15 @@ double DepthSurface::log_curvature(const Eigen::VectorXd& parameters, double x, 
   return lengths_ ? value + parameters[length_place() + 1] * z : value;
 }
 
-DepthLaw::Place DepthSurface::law_at(const Eigen::VectorXd& parameters, double x, double z) const {
-  if (!lengths_ || z == 0) return law_.at(parameters.data(), x);
-  std::array<double, 3> then{};
-  std::copy_n(parameters.data(), law_.size(), then.begin());
-  if (law_.size() > 1) then[1] += parameters[length_place() + 2] * z;
-  return law_.at(then.data(), x - parameters[length_place()] * z);
+DepthSurface::LawThen DepthSurface::law_then(const Eigen::VectorXd& parameters, double x,
+                                             double z) const {
+  LawThen then;
+  std::copy_n(parameters.data(), law_.size(), then.parameters.begin());
+  then.x = x;
+  if (!lengths_ || z == 0) return then;
+  if (law_.size() > 1) then.parameters[1] += parameters[length_place() + 2] * z;
+  then.x -= parameters[length_place()] * z;
+  return then;
 }
 
 DepthSurface::Sides DepthSurface::sides(const Eigen::VectorXd& parameters) const {
@@ -54,6 +57,11 @@ DepthSurface::Sides DepthSurface::sides(const Eigen::VectorXd& parameters) const
 double DepthSurface::Section::at(double u) const {
   const double v = u - best_;
   return scale_ * (std::expm1(p_ * v) / p_ + std::expm1(-q_ * v) / q_);
+}
+
+Eigen::ArrayXd DepthSurface::Section::at(const Eigen::ArrayXd& u) const {
+  const Eigen::ArrayXd v = u - best_;
+  return scale_ * (((p_ * v).exp() - 1) / p_ + ((-q_ * v).exp() - 1) / q_);
 }
 
 DepthSurface::Section DepthSurface::section(const Eigen::VectorXd& parameters, double x,
@@ -79,7 +87,8 @@ double DepthSurface::penalty(const Eigen::VectorXd& parameters, const SurfacePla
 double DepthSurface::penalty(const Eigen::VectorXd& parameters, const SurfacePlace& place,
                              Eigen::Ref<Eigen::RowVectorXd> gradient) const {
   const int k = curvature_place();
-  const DepthLaw::Place best = law_at(parameters, place.x, place.z);
+  const LawThen then = law_then(parameters, place.x, place.z);
+  const DepthLaw::Place best = law_.at(then.parameters.data(), then.x);
   const double curvature = std::exp(log_curvature(parameters, place.x, place.z));
   const auto [p, q] = sides(parameters);
   const Bowl h = bowl(place.u - best.log_depth, p, q);
@@ -100,7 +109,8 @@ double DepthSurface::penalty(const Eigen::VectorXd& parameters, const SurfacePla
 }
 
 double DepthSurface::best_log_depth(const Eigen::VectorXd& parameters, double x, double z) const {
-  return law_at(parameters, x, z).log_depth;
+  const LawThen then = law_then(parameters, x, z);
+  return law_.log_depth(then.parameters.data(), then.x);
 }
 
 double DepthSurface::curvature(const Eigen::VectorXd& parameters, double x, double z) const {

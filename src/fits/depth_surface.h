@@ -59,6 +59,8 @@ class DepthSurface {
    public:
     double best() const { return best_; }
     double at(double u) const;
+    /// At many depths, a vector unit's width at a time.
+    Eigen::ArrayXd at(const Eigen::ArrayXd& u) const;
 
    private:
     friend class DepthSurface;
@@ -85,8 +87,12 @@ class DepthSurface {
 
  private:
   double log_curvature(const Eigen::VectorXd& parameters, double x, double z) const;
-  /// The law after a training length.
-  DepthLaw::Place law_at(const Eigen::VectorXd& parameters, double x, double z) const;
+  /// The law after a training length: its parameters and where on it a size then stands.
+  struct LawThen {
+    std::array<double, 3> parameters{};
+    double x = 0;
+  };
+  LawThen law_then(const Eigen::VectorXd& parameters, double x, double z) const;
 
   DepthLaw law_;
   bool lengths_;

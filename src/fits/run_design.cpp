@@ -20,8 +20,12 @@ namespace {
 constexpr std::size_t kDesignDraws = 1000;
 // A forecast ends at so many times the budget.
 constexpr double kFarCost = 100;
-// A round costs at most this share of what was spent before it: early choices rest on little.
-constexpr double kGrowth = 0.3;
+// A round costs at most this share of what was spent before it, early choices resting on little,
+// and at most half of what is foreseen to be missing, so that a design does not run past its end;
+// but never so little that rounds outnumber what they tell.
+constexpr double kGrowth = 0.15;
+constexpr double kApproach = 0.5;
+constexpr double kLeastGrowth = 0.05;
 
 std::vector<Candidate> list_candidates(const DesignSpec& spec, const CandidateLimits& limits) {
   std::vector<Candidate> candidates;
@@ -152,6 +156,12 @@ void measure_goals(const SurfacePosterior& posterior, const DesignSpec& spec,
   }
 }
 
+double round_cost(const DesignSpec& spec, const DesignStep& step, double money) {
+  const double most = std::min({money, spec.batch_share * spec.budget, kGrowth * step.spent});
+  if (!step.cost_to_decide) return most;
+  return std::min(most, std::max(kApproach * *step.cost_to_decide, kLeastGrowth * step.spent));
+}
+
 /// Runs for what they can decide, one choice after the other.
 void choose_batch(const SurfacePosterior& posterior, const DesignSpec& spec,
                   std::vector<Candidate>& candidates, double money, Seeds& seeds,
@@ -161,7 +171,7 @@ void choose_batch(const SurfacePosterior& posterior, const DesignSpec& spec,
   DesignPicture picture = DesignPicture::cautious(posterior, candidates, followed);
   const std::vector<Choice> choices = list_choices(candidates);
   step.cost_to_decide = forecast(picture, choices, kFarCost * spec.budget);
-  const double round = std::min({money, spec.batch_share * spec.budget, kGrowth * step.spent});
+  const double round = round_cost(spec, step, money);
   while (!picture.all_decided() && step.batch_cost < round) {
     const Choice* next =
         pick(picture, choices, step.batch.empty() ? money : round - step.batch_cost);

@@ -74,14 +74,12 @@ void SurfaceDraws::scan_sizes() {
   const auto depths = static_cast<Eigen::Index>(data.depths.size());
   const double step = (data.log_size.high - data.log_size.low) / (kSizes - 1);
   Eigen::MatrixXd columns(kSizes * depths, posterior_.likelihood().columns().misfits());
-  std::vector<double> log_depths;
-  for (const std::int64_t layers : data.depths) {
-    log_depths.push_back(std::log(static_cast<double>(layers)));
-  }
+  Eigen::ArrayXd log_depths(depths);
   for (Eigen::Index d = 0; d < depths; ++d) {
+    log_depths[d] = std::log(static_cast<double>(data.depths[static_cast<std::size_t>(d)]));
     for (int i = 0; i < kSizes; ++i) {
       columns.row(d * kSizes + i) = posterior_.likelihood().columns().misfit(
-          {data.log_size.low + step * i, log_depths[static_cast<std::size_t>(d)], 0});
+          {data.log_size.low + step * i, log_depths[d], 0});
     }
   }
   for (const Draw& draw : draws_) {
@@ -89,9 +87,7 @@ void SurfaceDraws::scan_sizes() {
     for (int i = 0; i < kSizes; ++i) {
       const auto section =
           draw.form->surface.section(draw.draw->point, data.log_size.low + step * i);
-      for (Eigen::Index d = 0; d < depths; ++d) {
-        losses(i, d) = static_cast<float>(section.at(log_depths[static_cast<std::size_t>(d)]));
-      }
+      losses.row(i) = section.at(log_depths).cast<float>();
     }
     if (draw.misfit.size() > 0) {
       losses.reshaped() += (columns * draw.misfit).cast<float>();
@@ -103,8 +99,9 @@ void SurfaceDraws::scan_sizes() {
 std::vector<double> SurfaceDraws::best_log_depths(double log_size, Interval depths) const {
   const double step = (depths.high - depths.low) / (kDepths - 1);
   Eigen::MatrixXd columns(kDepths, posterior_.likelihood().columns().misfits());
+  const Eigen::ArrayXd scanned = Eigen::ArrayXd::LinSpaced(kDepths, depths.low, depths.high);
   for (int i = 0; i < kDepths; ++i) {
-    columns.row(i) = posterior_.likelihood().columns().misfit({log_size, depths.low + step * i, 0});
+    columns.row(i) = posterior_.likelihood().columns().misfit({log_size, scanned[i], 0});
   }
   std::vector<double> best;
   Eigen::VectorXd values(kDepths);
@@ -116,7 +113,7 @@ std::vector<double> SurfaceDraws::best_log_depths(double log_size, Interval dept
       continue;
     }
     values.noalias() = columns * draw.misfit;
-    for (int i = 0; i < kDepths; ++i) values[i] += section.at(depths.low + step * i);
+    values.array() += section.at(scanned);
     Eigen::Index least = 0;
     values.minCoeff(&least);
     if (least == 0 || least == kDepths - 1) {

@@ -80,10 +80,14 @@ std::string CorpusChoice::summary() const {
 }
 
 std::vector<std::uint64_t> Seeds::of_size(double nominal_size) const {
-  std::vector<std::uint64_t> seeds = all;
   const bool more = !extra_between.empty() && nominal_size >= extra_between.front() &&
                     nominal_size <= extra_between.back();
-  if (more) seeds.insert(seeds.end(), extra.begin(), extra.end());
+  std::vector<std::uint64_t> seeds;
+  const auto add = [&](std::uint64_t seed) {
+    if (std::find(seeds.begin(), seeds.end(), seed) == seeds.end()) seeds.push_back(seed);
+  };
+  for (const std::uint64_t seed : all) add(seed);
+  if (more) std::for_each(extra.begin(), extra.end(), add);
   return seeds;
 }
 

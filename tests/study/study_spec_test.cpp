@@ -119,6 +119,14 @@ TEST(StudySpec, SettingsSurviveInTheText) {
   EXPECT_EQ(again.grid.shapes, changed.grid.shapes);
 }
 
+TEST(PlannedRun, ASeedNamedTwiceIsOneRun) {
+  const StudySpec study = spec(
+      {"seeds.all=[1, 2, 1]", "seeds.extra=[2, 7]", "seeds.extra_between=[\"300K\", \"500K\"]"});
+  EXPECT_EQ(study.seeds.of_size(2e5), (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_EQ(study.seeds.of_size(4e5), (std::vector<std::uint64_t>{1, 2, 7}));
+  EXPECT_EQ(plan_runs(study, {}).size(), 4u * 2 + 2);
+}
+
 TEST(PlannedRun, BudgetsSeedsAndCounts) {
   const StudySpec study =
       spec({"seeds.all=[1, 2]", "seeds.extra=[7]", "seeds.extra_between=[\"300K\", \"500K\"]"});
