@@ -6,7 +6,11 @@ cd "$(dirname "$0")"
 preset=${1:-release}
 tools/install_packages.sh tests
 cmake --preset "$preset" -DFATHOM_TESTS=ON >/dev/null
-tools/check.sh "build/$preset"
+# The checks run beside the build: neither keeps all cores busy all the time.
+tools/check.sh "build/$preset" &
+checks=$!
+trap 'kill "$checks" 2>/dev/null' EXIT
 cmake --build --preset "$preset"
+wait "$checks"
 # Two more than there are cores: the tests of Slurm and of the browser mostly wait.
 ctest --preset "$preset" -j "$(($(nproc) + 2))"

@@ -2,7 +2,7 @@
 #
 # Compiles every header of src/ alone, without precompiled headers: one file per header that includes
 # nothing else. Not part of the default build, where it would take a fifth of the time: tools/check.sh
-# builds the headers that changed, or all of them with --all. Headers of the CUDA backend need the
+# runs the commands of the headers that changed, or all of them with --all. Headers of the CUDA backend need the
 # toolkit's; device headers (.cuh) are nvcc's business.
 function(fathom_header_check target)
   cmake_parse_arguments(CHECK "" "" "LINKS" ${ARGN})

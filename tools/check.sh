@@ -9,7 +9,7 @@
 #            tests/.
 #   headers  headers of src/ that changed, or with --all every one, compile alone
 #
-# The last two need a configured BUILD_FOLDER (default build/release).
+# The last two write to BUILD_FOLDER/tidy (default build/release/tidy) and may run beside a build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,7 @@ for argument in "$@"; do
   esac
 done
 most_tidied=6 most_headers=24
-failed=0
+failed=0 configured=
 
 tool() {  # the path of a clang tool of version 14
   local path
@@ -66,17 +66,19 @@ changed() {  # files of a pattern, the most changed first
   git diff --numstat --diff-filter=d "$start" -- "$1" | sort -k1,1nr | cut -f3
 }
 
-check_tidy() {
-  if [ ! -f "$build/compile_commands.json" ]; then
-    echo "tidy: skipped, $build holds no compile_commands.json"
-    return 0
-  fi
-  local clang_tidy files count
-  clang_tidy=$(tool clang-tidy) || return 1
-  # Commands for single files: without units of many files, which clang-tidy could not tell apart,
-  # and without precompiled headers of GCC, which clang does not read.
+# Configures $build/tidy, beside a build that may be running: without units of many files, which
+# clang-tidy could not tell apart, and without precompiled headers of GCC, which clang does not read.
+commands_for_single_files() {
+  [ -n "$configured" ] && return
   cmake -S . -B "$build/tidy" -G Ninja -DCMAKE_BUILD_TYPE=Release -DFATHOM_UNITY=OFF -DFATHOM_PCH=OFF \
     >/dev/null
+  configured=yes
+}
+
+check_tidy() {
+  local clang_tidy files count
+  clang_tidy=$(tool clang-tidy) || return 1
+  commands_for_single_files
   if $all; then
     files=$(find src tests -name '*.cpp' | grep -v '^tests/fuzz/' | sort)
   else
@@ -96,17 +98,12 @@ check_tidy() {
 }
 
 check_headers() {
-  if [ ! -f "$build/build.ninja" ]; then
-    echo "headers: skipped, $build is not configured"
-    return 0
+  local headers=""
+  $all || headers=$(changed 'src/*.h' | head -n "$most_headers")
+  if $all || [ -n "$headers" ]; then
+    commands_for_single_files
+    xargs node tools/check_headers.mjs "$build/tidy" <<<"$headers"
   fi
-  local targets=header_check
-  if ! $all; then
-    targets=$(changed 'src/*.h' | head -n "$most_headers" |
-      sed 's|^src/\(.*\)$|tests/CMakeFiles/header_check.dir/__/headers/\1.cpp.o|')
-    targets=$(for target in $targets; do grep -q "^build $target:" "$build/build.ninja" && echo "$target"; done || true)
-  fi
-  [ -z "$targets" ] || xargs ninja -C "$build" --quiet <<<"$targets"
 }
 
 run() {
