@@ -9,8 +9,9 @@ cmake --preset "$preset" -DFATHOM_TESTS=ON >/dev/null
 # The checks run beside the build: neither keeps all cores busy all the time.
 tools/check.sh "build/$preset" &
 checks=$!
-trap 'kill "$checks" 2>/dev/null' EXIT
+trap 'kill "$checks" 2>/dev/null || true' EXIT
 cmake --build --preset "$preset"
 wait "$checks"
+trap - EXIT
 # Two more than there are cores: the tests of Slurm and of the browser mostly wait.
 ctest --preset "$preset" -j "$(($(nproc) + 2))"

@@ -27,6 +27,7 @@ DesignSpec spec_for(const DesignGoal& goal, double budget) {
   spec.limits.depths = {2, 3, 4, 6, 8, 12, 16, 24};
   spec.limits.smallest = 2e5;
   spec.limits.largest = 1.9e7;
+  spec.limits.least_width = 32;  // as the grid's
   spec.lengths = [](double) { return std::vector<double>{kTokens}; };
   spec.cost = [](std::int64_t layers, std::int64_t width, const std::vector<double>&) {
     return flops(layers, width);

@@ -2,8 +2,8 @@
 #
 # Compiles every header of src/ alone, without precompiled headers: one file per header that includes
 # nothing else. Not part of the default build, where it would take a fifth of the time: tools/check.sh
-# runs the commands of the headers that changed, or all of them with --all. Headers of the CUDA backend need the
-# toolkit's; device headers (.cuh) are nvcc's business.
+# runs the commands of the headers that changed, or all of them with --all. Headers of the CUDA
+# backend need the toolkit's; device headers (.cuh) are nvcc's business.
 function(fathom_header_check target)
   cmake_parse_arguments(CHECK "" "" "LINKS" ${ARGN})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/src

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <Eigen/Dense>
+#include <array>
 
 #include "fits/depth_law.h"
 

@@ -56,6 +56,7 @@ TEST(DepthLaw, GradientsAndInverses) {
       Eigen::Vector3d parameters(1.4, std::log(slope), -0.15);
       for (const double x : {kCentre - 3, kCentre - 0.2, kCentre + 0.5}) {
         const auto place = law.at(parameters.data(), x);
+        EXPECT_DOUBLE_EQ(law.log_depth(parameters.data(), x), place.log_depth);
         const auto moved = [&](double to) { return law.at(parameters.data(), to).log_depth; };
         EXPECT_NEAR(place.slope, (moved(x + 1e-5) - moved(x - 1e-5)) / 2e-5, 1e-7);
         EXPECT_NEAR(law.log_size(parameters.data(), place.log_depth), x, 1e-8);
@@ -82,6 +83,16 @@ Eigen::VectorXd some_parameters(const DepthSurface& surface) {
   parameters.segment(k, 4) << std::log(0.02), -0.2, -0.4, std::log(0.3);
   if (surface.size() > k + 4) parameters.tail(3) << 0.3, 0.1, -0.2;
   return parameters;
+}
+
+TEST(DepthSurface, ASectionIsThePenaltyAtManyDepths) {
+  const DepthSurface surface(LawForm::free, kCentre, false);
+  const Eigen::VectorXd parameters = some_parameters(surface);
+  const Eigen::ArrayXd depths = Eigen::ArrayXd::LinSpaced(13, -0.7, 4);
+  const Eigen::ArrayXd values = surface.section(parameters, kCentre + 1).at(depths);
+  for (Eigen::Index i = 0; i < depths.size(); ++i) {
+    EXPECT_NEAR(values[i], surface.penalty(parameters, {kCentre + 1, depths[i], 0}), 1e-14);
+  }
 }
 
 TEST(DepthSurface, PenaltyIsLeastAtTheLawAndHasItsCurvature) {
