@@ -7,10 +7,12 @@ namespace fathom::fits {
 namespace {
 
 // Misfit and shapes' own departures that a plan reckons with at least, of the noise.
-constexpr double kLeastMisfit = 0.45;
+constexpr double kLeastMisfit = 0.9;
 constexpr double kLeastShape = 0.3;
 // The share of the posterior below the least misfit left possible.
 constexpr double kHopeful = 0.1;
+// An error this much below the wanted one still counts: what is foreseen is not met exactly.
+constexpr double kMargin = 1.01;
 // Error over the wanted one where there is no estimate yet.
 constexpr double kUnseenNeed = 2;
 
@@ -188,7 +190,9 @@ double DesignPicture::gain(std::span<const Candidate* const> candidates) const {
     if (goal.decided || need(g) <= 1) continue;
     const DesignState& picture = pictures_[goal.picture];
     const double after = picture.expected_variance(goal.row, sites, covariance);
-    sum += std::log(picture.goal_variance(goal.row) / std::max(after, 1e-300));
+    const double drop = std::log(picture.goal_variance(goal.row) / std::max(after, 1e-300));
+    // What goes beyond the wanted error gains nothing, or a design would end with its dearest runs.
+    sum += std::min(drop, 2 * std::log(kMargin * need(g)));
   }
   return sum;
 }

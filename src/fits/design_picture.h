@@ -31,7 +31,8 @@ class DesignPicture {
                                std::vector<Candidate>& candidates,
                                const std::vector<GoalState>& states);
 
-  /// Drop in ln variance that these trajectories together bring, summed over the undecided goals.
+  /// Drop in ln variance that these trajectories together bring, summed over the undecided goals,
+  /// each as far as the wanted error.
   double gain(std::span<const Candidate* const> candidates) const;
   void add(const Candidate& candidate);
   /// The error foreseen: the posterior's, as far as the picture has changed since.

@@ -7,13 +7,12 @@ namespace fathom::fits {
 namespace {
 
 // How fast unknown functions may change: the bend that all depths share over a factor of 4.5 in
-// size, misfit over a factor of 4.5 in size and in length. Over depth it has two parts of equal
-// variance, one that changes over a factor of 1.5 and one over 2.7: the first moves the best depth
-// at a size, the second looks like another law.
+// size, misfit over a factor of 3.3 in size and of 4.5 in length. Over depth a third of its variance
+// changes over a factor of 1.5 and moves the best depth at a size; two thirds change over a factor
+// of 2.7 and look like another law.
 constexpr double kBendLength = 1.5;
-constexpr double kMisfitSize = 1.5;
-constexpr double kMisfitDepth = 0.4;
-constexpr double kMisfitDepthFar = 1;
+constexpr double kMisfitSize = 1.2;
+const std::vector<double> kMisfitDepth{0.4, 1, 1};
 constexpr double kMisfitLength = 1.5;
 // The fixed coefficients' prior is flat; this much keeps poor designs solvable.
 constexpr double kFlat = 1e-4;
@@ -55,7 +54,7 @@ SurfaceColumns::SurfaceColumns(const Range& range)
       misfit_(
           SmoothLine(range.log_size, {kMisfitSize}),
           SmoothLine({range.log_depth.low - kBeyondDepths, range.log_depth.high + kBeyondDepths},
-                     {kMisfitDepth, kMisfitDepthFar}),
+                     kMisfitDepth),
           SmoothLine(range.length, {kMisfitLength})) {
   fixed_ = range.lengths > 2 ? 7 : range.lengths > 1 ? 6 : 3;
 }

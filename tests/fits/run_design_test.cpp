@@ -176,6 +176,28 @@ TEST(RunDesign, DecidesWhatIsWantedAndHoldsTheTruth) {
   EXPECT_GE(held, 3);
 }
 
+// Close to its end a design must not pay for more than is missing.
+TEST(RunDesign, GainsNothingBeyondTheWantedError) {
+  PlantedWorld world;
+  world.shapes = gpu_study();
+  std::string reason;
+  const auto posterior = SurfacePosterior::fit(world.draw(1), {}, reason);
+  ASSERT_TRUE(posterior) << reason;
+  const SurfaceDraws draws(*posterior, 100, 1);
+  std::vector<Candidate> candidates{{{24, 256, 12.0 * 24 * 256 * 256}, {1e8}, 1, {}}};
+  const Candidate* large[]{&candidates.front()};
+  const auto gain = [&](double need) {
+    DesignGoal goal{GoalKind::slope, 1};
+    goal.wanted = measure_goal(*posterior, draws, goal).error / need;
+    const std::vector states{measure_goal(*posterior, draws, goal)};
+    return DesignPicture::cautious(*posterior, candidates, states).gain(large);
+  };
+  const double whole = gain(10);
+  EXPECT_GT(whole, 0.03);
+  EXPECT_NEAR(gain(1.002), 2 * std::log(1.01 * 1.002), 1e-9);
+  EXPECT_EQ(gain(0.9), 0);
+}
+
 TEST(RunDesign, NewRunsAreNewSeedsOrShapes) {
   PlantedWorld world;
   const DesignSpec spec = spec_for({{GoalKind::slope, 0.003}}, 1e18);
