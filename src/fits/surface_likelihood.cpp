@@ -7,9 +7,9 @@ namespace fathom::fits {
 namespace {
 
 // How fast unknown functions may change: the bend that all depths share over a factor of 4.5 in
-// size, misfit over a factor of 3.3 in size and of 4.5 in length. Over depth a third of its variance
-// changes over a factor of 1.5 and moves the best depth at a size; two thirds change over a factor
-// of 2.7 and look like another law.
+// size, misfit over a factor of 3.3 in size and of 4.5 in length. Over depth a third of its
+// variance changes over a factor of 1.5 and moves the best depth at a size; two thirds change over
+// a factor of 2.7 and look like another law.
 constexpr double kBendLength = 1.5;
 constexpr double kMisfitSize = 1.2;
 const std::vector<double> kMisfitDepth{0.4, 1, 1};

@@ -20,9 +20,9 @@ constexpr std::size_t kLeastRungs = 3;
 // Training lengths further apart than this, in ln T at one size, are a mistake in the table.
 const double kMostLengthApart = std::log(1e4);
 
-/// ln prior weight of each misfit: either there is none, or it is about twice the noise (log-normal).
-/// Chosen on planted worlds so that intervals hold about as often with a hidden bend as without one
-/// (docs/fitting.md, section 8).
+/// ln prior weight of each misfit: either there is none, or it is about twice the noise
+/// (log-normal). Chosen on planted worlds so that intervals hold about as often with a hidden bend
+/// as without one (docs/fitting.md, section 8).
 std::vector<double> misfit_priors() {
   constexpr double kNone = 0.45;
   constexpr double kMedian = 2;  // of the noise
