@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The picture of what a design saves.
 
-    planted_truth 16 rounds 9101 > rounds.csv
+    planted_truth 16 rounds 9101 b > rounds.csv
     design_page.py rounds.csv PICTURE.svg
 
 For every error the median over worlds of what it took to get there, in `levine` grids of one seed.

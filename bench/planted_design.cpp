@@ -151,13 +151,14 @@ void print_share(const DesignGoal& goal, const std::vector<Curve>& grid,
 
 }  // namespace
 
-void compare_designs(int worlds, int first, bool rounds) {
+void compare_designs(int worlds, int first, const std::string& only, bool rounds) {
   // The wanted errors of docs/studies.md and twice as much.
   const DesignGoal goals[]{{GoalKind::slope, 0.015, 0, 0, 0},
                            {GoalKind::offset, 0.15, 0, 0, 0},
                            {GoalKind::crossing, 0.1, 3, 6, 0},
                            {GoalKind::best_depth, 0.08, 0, 0, 5e6}};
   for (const DesignGoal& goal : goals) {
+    if (!goal_name(goal).starts_with(only)) continue;
     const auto count = static_cast<std::size_t>(worlds);
     DesignGoal twice = goal;
     twice.wanted *= 2;

@@ -50,10 +50,11 @@ void for_all(std::size_t count, Work&& work) {
   }
 }
 
-/// Intervals of the surface on planted worlds `first` and on.
-void count_surfaces(int worlds, int first);
+/// Intervals of the surface on planted worlds `first` and on, of kinds whose name has `only` in it.
+void count_surfaces(int worlds, int first, const std::string& only);
 
-/// What a design costs beside an evenly grown grid; one line a world and round with `rounds`.
-void compare_designs(int worlds, int first, bool rounds);
+/// What a design costs beside an evenly grown grid, for goals whose name begins with `only`; one
+/// line a world and round with `rounds`.
+void compare_designs(int worlds, int first, const std::string& only, bool rounds);
 
 }  // namespace fathom::fits

@@ -70,11 +70,12 @@ void count_family(const std::string& title, const PlantedFamily& family, int wor
   }
   print(title, tallies);
   fmt::print("  {:44} {:4} of {:4} worlds\n", "form told (exponential or power law)", told, fitted);
+  std::fflush(stdout);
 }
 
 }  // namespace
 
-void count_surfaces(int worlds, int first) {
+void count_surfaces(int worlds, int first, const std::string& only) {
   PlantedFamily wild;
   wild.wild = true;
   PlantedFamily bent;
@@ -101,7 +102,9 @@ void count_surfaces(int worlds, int first) {
         std::pair{"power-law worlds", power}, std::pair{"two training lengths", lengths},
         std::pair{"two training lengths and a bend", bent_lengths},
         std::pair{"two training lengths, a slope that changes with length", drifting}}) {
-    count_family(title, family, worlds, first);
+    if (std::string(title).find(only) != std::string::npos) {
+      count_family(title, family, worlds, first);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 // How often stated 95 % intervals hold the planted truth: planted_truth [DRAWS, default 100]
-// [transitions|joint|surface|design|rounds] [FIRST, default 1].
+// [transitions|joint|surface|design|rounds] [FIRST, default 1] [ONLY: a part of the name of a kind
+// of world or of a goal].
 //
 // Worlds are numbered: FIRST is the first one drawn, so that settings chosen on some worlds can be
 // judged on others.
@@ -104,9 +105,10 @@ int main(int count, char** arguments) {
   const int draws = count > 1 ? std::atoi(arguments[1]) : 100;
   const std::string part = count > 2 ? arguments[2] : "";
   const int first = count > 3 ? std::atoi(arguments[3]) : 1;
-  if (part == "surface") return count_surfaces(draws, first), 0;
+  const std::string only = count > 4 ? arguments[4] : "";
+  if (part == "surface") return count_surfaces(draws, first, only), 0;
   if (part == "design" || part == "rounds") {
-    return compare_designs(draws, first, part == "rounds"), 0;
+    return compare_designs(draws, first, only, part == "rounds"), 0;
   }
   const PlantedTransitions one_seed;
   PlantedTransitions three_seeds = one_seed;
