@@ -2,11 +2,10 @@
 # otherwise; a build without it says so in one line and is complete but for `--device cuda`.
 #
 # By default the module serves compute capability 8.0 and later: with a GPU in this machine it is
-# compiled for that alone (`native`). Without one it is `portable`: PTX of 8.0, which the driver
-# translates on 8.x, 10.0, 12.0 and later, and machine code of 9.0 made from the same PTX, so that
-# nvcc reads every file once (FATHOM_CUDA_CODE). Kernels that only Hopper has are always sm_90a.
+# compiled for that alone; without one for 9.0 (sm_90a) in machine code, and as PTX of 8.0 that the
+# driver translates on 8.x, 10.0, 12.0 and later. Kernels that only Hopper has are always sm_90a.
 find_program(NVIDIA_SMI nvidia-smi)
-set(fathom_cuda_default portable)
+set(fathom_cuda_default "80-virtual;90a-real")
 if(NVIDIA_SMI)
   execute_process(COMMAND ${NVIDIA_SMI} -L OUTPUT_VARIABLE fathom_gpus RESULT_VARIABLE fathom_no_gpu
     ERROR_QUIET)
@@ -15,7 +14,7 @@ if(NVIDIA_SMI)
   endif()
 endif()
 set(FATHOM_CUDA_ARCHITECTURES ${fathom_cuda_default} CACHE STRING
-  "GPU architectures of the CUDA module: portable, or as CMake writes them")
+  "GPU architectures of the CUDA module, as CMake writes them")
 option(FATHOM_WITHOUT_CUDA "Leave the CUDA module out even where nvcc is" OFF)
 
 set(FATHOM_CUDA OFF)
@@ -25,11 +24,6 @@ if(NOT FATHOM_WITHOUT_CUDA AND NOT FATHOM_SANITIZE)
 endif()
 if(CMAKE_CUDA_COMPILER)
   set(CMAKE_CUDA_ARCHITECTURES ${FATHOM_CUDA_ARCHITECTURES})
-  set(FATHOM_CUDA_CODE "")
-  if(FATHOM_CUDA_ARCHITECTURES STREQUAL portable)
-    set(CMAKE_CUDA_ARCHITECTURES OFF)
-    set(FATHOM_CUDA_CODE "--generate-code=arch=compute_80,code=[compute_80,sm_90]")
-  endif()
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
   enable_language(CUDA)
   # CMake 3.25 knows no C++20 for nvcc and would silently fall back to C++17.
