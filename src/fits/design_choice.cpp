@@ -3,17 +3,12 @@
 #include <cmath>
 
 namespace fathom::fits {
-namespace {
-
-constexpr int kFarSteps = 4000;  // after which a forecast gives up
 
 double cost_of(const Choice& choice) {
   double cost = 0;
   for (const Candidate* candidate : choice) cost += candidate->cost;
   return cost;
 }
-
-}  // namespace
 
 std::vector<Choice> list_choices(const std::vector<Candidate>& candidates) {
   constexpr double kSameSize = 0.2;  // of ln N
@@ -42,19 +37,6 @@ const Choice* pick(const DesignPicture& picture, const std::vector<Choice>& choi
     if (gain / cost > most * (1 + 1e-9)) most = gain / cost, best = &choice;
   }
   return best;
-}
-
-std::optional<double> forecast(DesignPicture picture, const std::vector<Choice>& choices,
-                               double most) {
-  double cost = 0;
-  for (int i = 0; i < kFarSteps && cost < most; ++i) {
-    if (picture.all_decided()) return cost;
-    const Choice* next = pick(picture, choices, 1e300);
-    if (next == nullptr) break;
-    for (const Candidate* candidate : *next) picture.add(*candidate);
-    cost += cost_of(*next);
-  }
-  return picture.all_decided() ? std::optional(cost) : std::nullopt;
 }
 
 }  // namespace fathom::fits

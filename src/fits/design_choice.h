@@ -2,7 +2,6 @@
 // cost.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "fits/design_picture.h"
@@ -12,15 +11,12 @@ namespace fathom::fits {
 /// What is added at once: a trajectory, or two of about one size. At a size not seen before one
 /// depth alone tells only the level there; two tell which is better.
 using Choice = std::vector<const Candidate*>;
+double cost_of(const Choice& choice);
 
 /// Points into `candidates`.
 std::vector<Choice> list_choices(const std::vector<Candidate>& candidates);
 
 /// The best choice by gain for cost; null when none fits the money or none helps.
 const Choice* pick(const DesignPicture& picture, const std::vector<Choice>& choices, double money);
-
-/// Cost from here until all goals are decided, as the picture foresees it; absent beyond `most`.
-std::optional<double> forecast(DesignPicture picture, const std::vector<Choice>& choices,
-                               double most);
 
 }  // namespace fathom::fits

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace fathom::fits {
 namespace {
 
-// Misfit and shapes' own departures that a plan reckons with at least, of the noise.
-constexpr double kLeastMisfit = 0.9;
+// A misfit with less of the posterior than this is left out of a plan.
+constexpr double kSlight = 0.01;
+// Shapes' own departures that a plan reckons with at least, of the noise.
 constexpr double kLeastShape = 0.3;
 // The share of the posterior below the least misfit left possible.
 constexpr double kHopeful = 0.1;
@@ -16,21 +18,14 @@ constexpr double kMargin = 1.01;
 // Error over the wanted one where there is no estimate yet.
 constexpr double kUnseenNeed = 2;
 
-double misfit_of(const SurfacePosterior& posterior, std::size_t k) {
-  return std::exp(posterior.misfits()[k].scales.log_misfit);
-}
-
-/// The place nearest to the posterior's mean.
-std::size_t mean_misfit(const SurfacePosterior& posterior) {
-  const std::vector<SurfaceMode>& modes = posterior.form(LawForm::free).modes;
-  double mean = 0;
-  for (std::size_t k = 0; k < modes.size(); ++k) mean += modes[k].weight * misfit_of(posterior, k);
-  std::size_t best = 0;
-  for (std::size_t k = 0; k < modes.size(); ++k) {
-    const auto off = [&](std::size_t i) { return std::fabs(misfit_of(posterior, i) - mean); };
-    if (off(k) < off(best)) best = k;
+/// Of these, those with a weight worth following.
+std::vector<std::size_t> possible_misfits(const FormPosterior& form,
+                                          const std::vector<std::size_t>& misfits) {
+  std::vector<std::size_t> possible;
+  for (const std::size_t k : misfits) {
+    if (form.modes[k].weight >= kSlight) possible.push_back(k);
   }
-  return best;
+  return possible.empty() ? misfits : possible;
 }
 
 std::size_t least_misfit_left(const SurfacePosterior& posterior) {
@@ -53,22 +48,21 @@ void widen(Interval& range, double value) {
 DesignPicture DesignPicture::cautious(const SurfacePosterior& posterior,
                                       std::vector<Candidate>& candidates,
                                       const std::vector<GoalState>& states) {
-  return {posterior, candidates, states, mean_misfit(posterior), kLeastMisfit, kLeastShape};
+  std::vector<std::size_t> all(posterior.misfits().size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return {posterior, candidates, states, all, kLeastShape};
 }
 
 DesignPicture DesignPicture::hopeful(const SurfacePosterior& posterior,
                                      std::vector<Candidate>& candidates,
                                      const std::vector<GoalState>& states) {
-  return {posterior, candidates, states, least_misfit_left(posterior), 0, 0};
+  return {posterior, candidates, states, {least_misfit_left(posterior)}, 0};
 }
 
 DesignPicture::DesignPicture(const SurfacePosterior& posterior, std::vector<Candidate>& candidates,
-                             const std::vector<GoalState>& states, std::size_t misfit,
-                             double least_misfit, double least_shape) {
+                             const std::vector<GoalState>& states,
+                             const std::vector<std::size_t>& misfits, double least_shape) {
   const SurfaceData& data = posterior.data();
-  scales_ = posterior.misfits()[misfit].scales;
-  scales_.log_misfit = std::max(scales_.log_misfit, std::log(least_misfit));
-  scales_.log_shape = std::max(scales_.log_shape, std::log(least_shape));
   depths_ = data.depths;
   centre_ = data.centre();
   lengths_differ_ = data.length_rule.differs;
@@ -76,7 +70,7 @@ DesignPicture::DesignPicture(const SurfacePosterior& posterior, std::vector<Cand
   place_candidates(data, candidates);
   goals_.resize(states.size());
   for (const LawForm form : {LawForm::exponential, LawForm::free}) {
-    follow(posterior, form, misfit, states);
+    follow(posterior, form, misfits, least_shape, states);
   }
   for (std::size_t g = 0; g < states.size(); ++g) {
     const double now = expected_error(g);
@@ -124,88 +118,142 @@ void DesignPicture::place_candidates(const SurfaceData& data, std::vector<Candid
   }
 }
 
-void DesignPicture::follow(const SurfacePosterior& posterior, LawForm form, std::size_t misfit,
+void DesignPicture::follow(const SurfacePosterior& posterior, LawForm form,
+                           const std::vector<std::size_t>& misfits, double least_shape,
                            const std::vector<GoalState>& states) {
-  const SurfaceColumns columns(range_);
   const FormPosterior& fitted = posterior.form(form);
-  const Eigen::VectorXd& parameters = fitted.modes[misfit].parameters;
-  std::vector<Eigen::RowVectorXd> rows;
+  std::vector<const DesignGoal*> goals;
   for (std::size_t g = 0; g < states.size(); ++g) {
-    const DesignGoal& goal = states[g].goal;
-    if (goal_form(goal) != form) continue;
-    goals_[g] = {pictures_.size(), static_cast<Eigen::Index>(rows.size()), 1,
-                 wanted_error(parameters, goal), states[g].decided};
-    rows.push_back(
-        goal_row(columns, fitted.surface, parameters, posterior.data().block_coefficient, goal));
+    if (goal_form(states[g].goal) != form) continue;
+    goals_[g] = {pictures_.size(), static_cast<Eigen::Index>(goals.size()), 1,
+                 wanted_error(fitted.best().parameters, states[g].goal), states[g].decided};
+    goals.push_back(&states[g].goal);
   }
-  if (rows.empty()) return;
-  Eigen::MatrixXd goals(static_cast<Eigen::Index>(rows.size()), rows.front().size());
-  for (std::size_t r = 0; r < rows.size(); ++r) goals.row(static_cast<Eigen::Index>(r)) = rows[r];
-  DesignState picture(columns, scales_, fitted.surface, parameters, posterior.prior(fitted.surface),
-                      goals, sites_);
+  if (goals.empty()) return;
+  std::vector<SurfaceScales> scales;
+  std::vector<DesignState> pictures;
+  std::vector<double> weights;
+  double sum = 0;
+  for (const std::size_t k : possible_misfits(fitted, misfits)) {
+    scales.push_back(posterior.misfits()[k].scales);
+    scales.back().log_shape = std::max(scales.back().log_shape, std::log(least_shape));
+    pictures.push_back(picture_of(posterior, form, k, scales.back(), goals));
+    weights.push_back(std::max(fitted.modes[k].weight, 1e-300));
+    sum += weights.back();
+  }
+  for (double& weight : weights) weight /= sum;
+  pictures_.push_back({form, std::move(scales), {std::move(pictures), weights}});
+}
+
+DesignState DesignPicture::picture_of(const SurfacePosterior& posterior, LawForm form,
+                                      std::size_t misfit, const SurfaceScales& scales,
+                                      const std::vector<const DesignGoal*>& goals) const {
+  const SurfaceColumns columns(range_);
+  const DepthSurface& surface = posterior.form(form).surface;
+  const Eigen::VectorXd& parameters = posterior.form(form).modes[misfit].parameters;
+  Eigen::MatrixXd rows(static_cast<Eigen::Index>(goals.size()), surface.size() + columns.size());
+  for (std::size_t r = 0; r < goals.size(); ++r) {
+    rows.row(static_cast<Eigen::Index>(r)) =
+        goal_row(columns, surface, parameters, posterior.data().block_coefficient, *goals[r]);
+  }
+  DesignState picture(columns, scales, surface, parameters, posterior.prior(surface), rows, sites_);
   // A shape's own departure belongs to its sites, not to the noise.
-  SurfaceScales noise_only = scales_;
+  SurfaceScales noise_only = scales;
   noise_only.log_shape = -1e3;
   const std::vector<ShapeBlock>& shapes = posterior.data().shapes;
   for (std::size_t s = 0; s < shapes.size(); ++s) {
     picture.observe(seen_[s], posterior.likelihood().block_covariance(shapes[s], noise_only));
   }
-  pictures_.push_back(std::move(picture));
+  return picture;
 }
 
-Eigen::MatrixXd DesignPicture::noise(const Candidate& candidate) const {
+Eigen::MatrixXd DesignPicture::noise(const Candidate& candidate,
+                                     const SurfaceScales& scales) const {
   // What lengths of one trajectory share before any were seen.
   constexpr double kShared = 0.5;
   const auto found = std::find(depths_.begin(), depths_.end(), candidate.shape.layers);
   const double times =
-      found == depths_.end() ? 1 : std::exp(scales_.log_depths[found - depths_.begin()]);
+      found == depths_.end() ? 1 : std::exp(scales.log_depths[found - depths_.begin()]);
   const auto count = static_cast<Eigen::Index>(candidate.sites.size());
   Eigen::VectorXd deviations(count);
   for (Eigen::Index i = 0; i < count; ++i) {
     const SurfacePlace& place = sites_[candidate.sites[static_cast<std::size_t>(i)]].place;
-    deviations[i] = times * scales_.ordinary_noise(place.x - centre_, place.z);
+    deviations[i] = times * scales.ordinary_noise(place.x - centre_, place.z);
   }
-  const double shared = lengths_differ_ ? scales_.length_correlation() : kShared;
+  const double shared = lengths_differ_ ? scales.length_correlation() : kShared;
   Eigen::MatrixXd covariance = shared * deviations * deviations.transpose();
   covariance.diagonal() = deviations.cwiseAbs2();
   return covariance;
 }
 
+Sighting DesignPicture::sighting(const FormPicture& picture,
+                                 std::span<const Candidate* const> candidates,
+                                 std::span<const double> times) const {
+  Sighting seen;
+  for (const Candidate* candidate : candidates) {
+    seen.sites.insert(seen.sites.end(), candidate->sites.begin(), candidate->sites.end());
+  }
+  const auto count = static_cast<Eigen::Index>(seen.sites.size());
+  for (const SurfaceScales& scales : picture.scales) {
+    Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(count, count);
+    Eigen::Index place = 0;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const Eigen::MatrixXd own = noise(*candidates[i], scales);
+      covariance.block(place, place, own.rows(), own.cols()) = own / (times.empty() ? 1 : times[i]);
+      place += own.rows();
+    }
+    seen.noises.push_back(std::move(covariance));
+  }
+  return seen;
+}
+
 double DesignPicture::gain(std::span<const Candidate* const> candidates) const {
-  std::vector<std::size_t> sites;
-  for (const Candidate* candidate : candidates) {
-    sites.insert(sites.end(), candidate->sites.begin(), candidate->sites.end());
-  }
-  const auto count = static_cast<Eigen::Index>(sites.size());
-  Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(count, count);
-  Eigen::Index place = 0;
-  for (const Candidate* candidate : candidates) {
-    const Eigen::MatrixXd own = noise(*candidate);
-    covariance.block(place, place, own.rows(), own.cols()) = own;
-    place += own.rows();
-  }
   double sum = 0;
-  for (std::size_t g = 0; g < goals_.size(); ++g) {
-    const Followed& goal = goals_[g];
-    if (goal.decided || need(g) <= 1) continue;
-    const DesignState& picture = pictures_[goal.picture];
-    const double after = picture.expected_variance(goal.row, sites, covariance);
-    const double drop = std::log(picture.goal_variance(goal.row) / std::max(after, 1e-300));
-    // What goes beyond the wanted error gains nothing, or a design would end with its dearest runs.
-    sum += std::min(drop, 2 * std::log(kMargin * need(g)));
+  for (std::size_t p = 0; p < pictures_.size(); ++p) {
+    std::vector<const Followed*> open;
+    std::vector<Eigen::Index> rows;
+    for (std::size_t g = 0; g < goals_.size(); ++g) {
+      if (goals_[g].picture != p || goals_[g].decided || need(g) <= 1) continue;
+      open.push_back(&goals_[g]);
+      rows.push_back(goals_[g].row);
+    }
+    if (open.empty()) continue;
+    const DesignMixture& mixture = pictures_[p].mixture;
+    const std::vector<double> after =
+        mixture.expected_errors(rows, sighting(pictures_[p], candidates));
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const double now = mixture.error(rows[i]);
+      const double needed = open[i]->times * now / open[i]->wanted;
+      // What goes beyond the wanted error gains nothing, or a design would end with its dearest
+      // runs.
+      sum += 2 * std::log(std::min(now / after[i], kMargin * needed));
+    }
   }
   return sum;
 }
 
-void DesignPicture::add(const Candidate& candidate) {
-  const Eigen::MatrixXd covariance = noise(candidate);
-  for (DesignState& picture : pictures_) picture.observe(candidate.sites, covariance);
+void DesignPicture::add(const Candidate& candidate, double times) {
+  const Candidate* one[]{&candidate};
+  const double each[]{times};
+  for (FormPicture& picture : pictures_) picture.mixture.observe(sighting(picture, one, each));
+}
+
+bool DesignPicture::decided_with(std::span<const Candidate* const> candidates,
+                                 std::span<const double> times) const {
+  for (const Followed& goal : goals_) {
+    if (goal.decided) continue;
+    const FormPicture& picture = pictures_[goal.picture];
+    const Eigen::Index row[]{goal.row};
+    const double error =
+        picture.mixture.expected_errors(row, sighting(picture, candidates, times)).front();
+    if (goal.times * error > goal.wanted) return false;
+  }
+  return true;
 }
 
 double DesignPicture::expected_error(std::size_t goal) const {
   const Followed& followed = goals_[goal];
-  const double variance = pictures_[followed.picture].goal_variance(followed.row);
-  return followed.times * std::sqrt(std::max(0.0, variance));
+  return followed.times * pictures_[followed.picture].mixture.error(followed.row);
 }
 
 bool DesignPicture::all_decided() const {
@@ -218,8 +266,7 @@ bool DesignPicture::all_decided() const {
 DesignPicture DesignPicture::without_noise(const std::vector<Candidate>& candidates) const {
   DesignPicture best = *this;
   for (const Candidate& candidate : candidates) {
-    const Eigen::MatrixXd covariance = 1e-4 * noise(candidate);
-    for (DesignState& picture : best.pictures_) picture.observe(candidate.sites, covariance);
+    best.add(candidate, 1e4);
   }
   return best;
 }

@@ -40,38 +40,37 @@ DesignState::DesignState(const SurfaceColumns& columns, const SurfaceScales& sca
   }
 }
 
-double DesignState::expected_variance(Eigen::Index goal, std::span<const std::size_t> sites,
+Eigen::MatrixXd DesignState::foreseen(std::span<const std::size_t> sites,
                                       const Eigen::MatrixXd& noise) const {
-  const auto count = static_cast<Eigen::Index>(sites.size());
-  Eigen::VectorXd with(count);
   Eigen::MatrixXd seen = noise;
-  for (Eigen::Index i = 0; i < count; ++i) {
-    const Eigen::Index row = goals_ + static_cast<Eigen::Index>(sites[static_cast<std::size_t>(i)]);
-    with[i] = covariance_(goal, row);
-    for (Eigen::Index j = 0; j < count; ++j) {
-      seen(i, j) +=
-          covariance_(row, goals_ + static_cast<Eigen::Index>(sites[static_cast<std::size_t>(j)]));
+  for (Eigen::Index i = 0; i < seen.rows(); ++i) {
+    for (Eigen::Index j = 0; j < seen.cols(); ++j) {
+      seen(i, j) += covariance_(row_of(sites[static_cast<std::size_t>(i)]),
+                                row_of(sites[static_cast<std::size_t>(j)]));
     }
   }
-  if (count == 1) return covariance_(goal, goal) - with[0] * with[0] / seen(0, 0);
+  return seen;
+}
+
+double DesignState::expected_variance(Eigen::Index goal, std::span<const std::size_t> sites,
+                                      const Eigen::MatrixXd& noise) const {
+  const Eigen::MatrixXd seen = foreseen(sites, noise);
+  Eigen::VectorXd with(seen.rows());
+  for (Eigen::Index i = 0; i < with.size(); ++i) {
+    with[i] = covariance_(goal, row_of(sites[static_cast<std::size_t>(i)]));
+  }
+  if (with.size() == 1) return covariance_(goal, goal) - with[0] * with[0] / seen(0, 0);
   return covariance_(goal, goal) - with.dot(seen.llt().solve(with));
 }
 
 void DesignState::observe(std::span<const std::size_t> sites, const Eigen::MatrixXd& noise) {
-  const auto count = static_cast<Eigen::Index>(sites.size());
-  Eigen::MatrixXd with(covariance_.rows(), count);
-  Eigen::MatrixXd seen = noise;
-  for (Eigen::Index j = 0; j < count; ++j) {
-    const Eigen::Index column =
-        goals_ + static_cast<Eigen::Index>(sites[static_cast<std::size_t>(j)]);
-    with.col(j) = covariance_.col(column);
+  const Eigen::MatrixXd seen = foreseen(sites, noise);
+  Eigen::MatrixXd with(covariance_.rows(), seen.cols());
+  for (Eigen::Index j = 0; j < with.cols(); ++j) {
+    with.col(j) = covariance_.col(row_of(sites[static_cast<std::size_t>(j)]));
   }
-  for (Eigen::Index i = 0; i < count; ++i) {
-    const Eigen::Index row = goals_ + static_cast<Eigen::Index>(sites[static_cast<std::size_t>(i)]);
-    seen.row(i) += with.row(row);
-  }
-  if (count == 1) {
-    covariance_.noalias() -= with * with.transpose() / seen(0, 0);
+  if (with.cols() == 1) {
+    covariance_.noalias() -= (with / seen(0, 0)) * with.transpose();
   } else {
     covariance_.noalias() -= with * seen.llt().solve(with.transpose());
   }

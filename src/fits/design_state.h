@@ -35,12 +35,16 @@ class DesignState {
 
   Eigen::Index goals() const { return goals_; }
   double goal_variance(Eigen::Index goal) const { return covariance_(goal, goal); }
+  /// The covariance of what would be seen at these sites with this noise.
+  Eigen::MatrixXd foreseen(std::span<const std::size_t> sites, const Eigen::MatrixXd& noise) const;
   /// The goal's variance if these sites were seen with this noise.
   double expected_variance(Eigen::Index goal, std::span<const std::size_t> sites,
                            const Eigen::MatrixXd& noise) const;
   void observe(std::span<const std::size_t> sites, const Eigen::MatrixXd& noise);
 
  private:
+  Eigen::Index row_of(std::size_t site) const { return goals_ + static_cast<Eigen::Index>(site); }
+
   Eigen::Index goals_ = 0;
   Eigen::MatrixXd covariance_;  // goals, then sites
 };

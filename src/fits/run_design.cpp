@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "core/units.h"
-#include "fits/design_choice.h"
 #include "fits/design_goals.h"
+#include "fits/design_plan.h"
 #include "fits/design_start.h"
 #include "fits/surface_draws.h"
 
@@ -18,14 +18,14 @@ namespace fathom::fits {
 namespace {
 
 constexpr std::size_t kDesignDraws = 1000;
-// A forecast ends at so many times the budget.
+// A plan ends at so many times the budget.
 constexpr double kFarCost = 100;
 // A round costs at most this share of what was spent before it, early choices resting on little,
 // and at most half of what is foreseen to be missing, so that a design does not run past its end;
 // but never so little that rounds outnumber what they tell.
-constexpr double kGrowth = 0.15;
+constexpr double kGrowth = 0.1;
 constexpr double kApproach = 0.5;
-constexpr double kLeastGrowth = 0.05;
+constexpr double kLeastGrowth = 0.03;
 
 std::vector<Candidate> list_candidates(const DesignSpec& spec, const CandidateLimits& limits) {
   std::vector<Candidate> candidates;
@@ -115,7 +115,8 @@ std::optional<double> cost_with_wider_limits(const SurfacePosterior& posterior,
   }
   std::vector<Candidate> candidates = list_candidates(spec, wider);
   const DesignPicture picture = DesignPicture::cautious(posterior, candidates, states);
-  return forecast(picture, list_choices(candidates), kFarCost * spec.budget);
+  const auto plan = plan_ahead(picture, list_choices(candidates), 0, kFarCost * spec.budget);
+  return plan ? std::optional(plan->cost()) : std::nullopt;
 }
 
 /// The runs reach, nearly, to the ends of the sizes and depths allowed.
@@ -162,7 +163,8 @@ double round_cost(const DesignSpec& spec, const DesignStep& step, double money) 
   return std::min(most, std::max(kApproach * *step.cost_to_decide, kLeastGrowth * step.spent));
 }
 
-/// Runs for what they can decide, one choice after the other.
+/// The part of the way to the end that fits the round, what gains most for its cost first; where no
+/// end is in sight, whatever gains most for its cost.
 void choose_batch(const SurfacePosterior& posterior, const DesignSpec& spec,
                   std::vector<Candidate>& candidates, double money, Seeds& seeds,
                   DesignStep& step) {
@@ -170,15 +172,20 @@ void choose_batch(const SurfacePosterior& posterior, const DesignSpec& spec,
   for (GoalState& goal : followed) goal.decided |= goal.out_of_reach;
   DesignPicture picture = DesignPicture::cautious(posterior, candidates, followed);
   const std::vector<Choice> choices = list_choices(candidates);
-  step.cost_to_decide = forecast(picture, choices, kFarCost * spec.budget);
+  std::optional<DesignPlan> plan = plan_ahead(picture, choices, step.spent, kFarCost * spec.budget);
+  if (plan) step.cost_to_decide = plan->cost();
   const double round = round_cost(spec, step, money);
   while (!picture.all_decided() && step.batch_cost < round) {
-    const Choice* next =
-        pick(picture, choices, step.batch.empty() ? money : round - step.batch_cost);
+    const double most = step.batch.empty() ? money : round - step.batch_cost;
+    const std::vector<Choice> open = plan ? plan->open(choices) : choices;
+    const Choice* next = pick(picture, open, most);
+    // Too little money for the way to the end: whatever it buys.
+    if (next == nullptr && step.batch.empty()) next = pick(picture, choices, most);
     if (next == nullptr) break;
     for (const Candidate* candidate : *next) {
       ask_for(*candidate, seeds, step);
       picture.add(*candidate);
+      if (plan) plan->take(*candidate);
     }
   }
   for (std::size_t g = 0; g < step.goals.size(); ++g) {

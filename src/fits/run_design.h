@@ -1,16 +1,18 @@
 // Which runs to make next: from the runs so far and what is to be decided, the batch with the
-// largest expected drop of the goals' variance for its cost.
+// largest expected drop of the goals' errors for its cost.
 //
 // A pure function of its arguments: the same records give the same batch, so a study that was
 // stopped goes on as if it had not been. Rounds: with too few runs for a surface, a first round
 // spreads depths around the published best depth over the smaller sizes. From then on the surface
-// is fitted (surface_posterior.h), each goal's error is that of the posterior, and runs are picked
-// one by one, each time the trajectory (shape, next seed, all training lengths) with the largest
-//   sum over undecided goals of ln(variance now / variance expected with it), over its cost,
-// in the linear picture of design_state.h. A goal is decided when its error is at most the wanted
-// one. A goal is out of reach when even all allowed shapes without noise would leave more (what
-// remains is misfit), or when the answer lies beyond the sizes or depths allowed; then its
-// one-sided bound stands and the cost of deciding it with wider limits is foretold.
+// is fitted (surface_posterior.h), each goal's error is that of the posterior, the way to the
+// wanted errors is planned (design_plan.h) in linear pictures of the surface (design_mixture.h),
+// and of the plan those trajectories (shape, next seed, all training lengths) are taken first that
+// have the largest
+//   sum over undecided goals of 2 ln(error now / error foreseen with it), over its cost.
+// A goal is decided when its error is at most the wanted one. A goal is out of reach when even all
+// allowed shapes without noise would leave more (what remains is misfit), or when the answer lies
+// beyond the sizes or depths allowed; then its one-sided bound stands and the cost of deciding it
+// with wider limits is foretold.
 #pragma once
 
 #include <functional>

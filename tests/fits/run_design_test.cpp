@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
 #include "core/error.h"
-#include "fits/design_picture.h"
+#include "fits/design_plan.h"
 #include "fits/planted_world.h"
 #include "fits/surface_fit.h"
 
@@ -113,6 +114,114 @@ TEST(DesignState, ConditioningIsBayes) {
     EXPECT_NEAR(state.goal_variance(0), foretold, 1e-9);
   }
   EXPECT_NEAR(state.goal_variance(0), information.inverse()(1, 1), 1e-6);
+}
+
+TEST(DesignMixture, ErrorIsHalfTheIntervalOfTheMixture) {
+  const Eigen::ArrayXd one = Eigen::ArrayXd::Constant(1, 1);
+  EXPECT_NEAR(mixture_error(one, Eigen::ArrayXd::Constant(1, 0.3), 1), 0.3, 1e-6);
+  Eigen::ArrayXd weights(2);
+  Eigen::ArrayXd deviations(2);
+  weights << 0.8, 0.2;
+  deviations << 1, 4;
+  for (const double start : {0.0, 1.0, 3.0, 100.0}) {
+    const double e = mixture_error(weights, deviations, start);
+    const double outside = 0.8 * std::erfc(1.959964 * e / std::sqrt(2.0)) +
+                           0.2 * std::erfc(1.959964 * e / 4 / std::sqrt(2.0));
+    EXPECT_NEAR(outside, 0.05, 1e-9);
+  }
+}
+
+/// One site and one goal, the site's own prior variance being the goal's: a picture by hand.
+DesignState picture_with(double log_misfit) {
+  const SurfaceColumns columns({{12, 17}, {0.7, 3}, {0, 0}, 1});
+  SurfaceScales scales;
+  scales.log_noise = -6;
+  scales.log_depths = Eigen::VectorXd::Zero(1);
+  scales.log_shape = -0.7;
+  scales.log_bend = -5;
+  scales.log_misfit = log_misfit;
+  const DepthSurface surface(LawForm::power, 14.5, false);
+  const auto prior = surface.prior(1.4);
+  const std::vector<DesignSite> sites{{6, 144, {14.5, std::log(6.0), 0}}};
+  Eigen::MatrixXd goals = Eigen::MatrixXd::Zero(1, surface.size() + columns.size());
+  goals.rightCols(columns.size()) = columns.at(sites[0].place);
+  return {columns, scales, surface, prior.mean, prior, goals, sites};
+}
+
+// Two sizes of misfit: runs lower both variances and tell the two apart.
+TEST(DesignMixture, ForeseesWhatRunsTellOfTheMisfit) {
+  const double noise = std::exp(-12);
+  const Sighting sighting{
+      {0}, {Eigen::MatrixXd::Constant(1, 1, noise), Eigen::MatrixXd::Constant(1, 1, noise)}};
+  std::vector<DesignState> pictures{picture_with(-4), picture_with(8)};
+  const double weights[]{0.7, 0.3};
+  Eigen::ArrayXd after(2);
+  double seen[2];
+  for (std::size_t k = 0; k < 2; ++k) {
+    after[static_cast<Eigen::Index>(k)] =
+        std::sqrt(pictures[k].expected_variance(0, sighting.sites, sighting.noises[k]));
+    seen[k] = pictures[k].foreseen(sighting.sites, sighting.noises[k])(0, 0);
+  }
+  double expected = 0;
+  for (const int j : {0, 1}) {
+    const double ratio = seen[j] / seen[1 - j];
+    const double divergence = (ratio - 1 - std::log(ratio)) / 2;
+    EXPECT_GT(divergence, 0.01);
+    const double other = weights[1 - j] * std::exp(-divergence);
+    Eigen::ArrayXd odds(2);
+    odds[j] = weights[j] / (weights[j] + other);
+    odds[1 - j] = other / (weights[j] + other);
+    expected += weights[j] * std::log(mixture_error(odds, after, 1));
+  }
+  DesignMixture mixture(pictures, {weights[0], weights[1]});
+  const Eigen::Index goal[]{0};
+  EXPECT_NEAR(mixture.expected_errors(goal, sighting).front() / std::exp(expected), 1, 1e-9);
+  mixture.observe(sighting);
+  EXPECT_NEAR(mixture.error(0) / std::exp(expected), 1, 1e-9);
+}
+
+TEST(DesignPlan, PruningLeavesOutWhatIsNotNeeded) {
+  PlantedWorld world;
+  world.shapes = gpu_study();
+  std::string reason;
+  const auto posterior = SurfacePosterior::fit(world.draw(1), {}, reason);
+  ASSERT_TRUE(posterior) << reason;
+  const SurfaceDraws draws(*posterior, 100, 1);
+  DesignGoal goal{GoalKind::slope, 1};
+  goal.wanted = measure_goal(*posterior, draws, goal).error / 1.3;
+  const std::vector states{measure_goal(*posterior, draws, goal)};
+  const DesignSpec spec = spec_for({goal}, 1e18);
+  std::vector<Candidate> candidates;
+  for (const CandidateShape& shape : candidate_shapes(spec.limits)) {
+    candidates.push_back({shape, {1e8}, flops(shape.layers, shape.width, {1e8}), {}});
+  }
+  const DesignPicture picture = DesignPicture::cautious(*posterior, candidates, states);
+  const std::vector<Choice> choices = list_choices(candidates);
+  const auto decided_with = [&](const DesignPlan& plan) {
+    std::vector<const Candidate*> run;
+    std::vector<double> times;
+    for (const PlanItem& item : plan.items) {
+      if (item.times < 1) continue;
+      run.push_back(item.candidate);
+      times.push_back(item.times);
+    }
+    return picture.decided_with(run, times);
+  };
+  EXPECT_FALSE(picture.all_decided());
+  const auto greedy = greedy_plan(picture, choices, 1e17, 1e20);
+  const auto pruned = plan_ahead(picture, choices, 1e17, 1e20);
+  ASSERT_TRUE(greedy && pruned);
+  EXPECT_TRUE(decided_with(*greedy));
+  EXPECT_TRUE(decided_with(*pruned));
+  EXPECT_LT(pruned->cost(), greedy->cost());
+  EXPECT_FALSE(decided_with({}));
+  EXPECT_FALSE(plan_ahead(picture, choices, 1e17, greedy->cost() / 10));
+  for (const PlanItem& item : pruned->items) {
+    const auto same = [&](const PlanItem& other) { return other.candidate == item.candidate; };
+    const auto before = std::find_if(greedy->items.begin(), greedy->items.end(), same);
+    ASSERT_NE(before, greedy->items.end());
+    EXPECT_LE(item.times, before->times);
+  }
 }
 
 TEST(RunDesign, FirstRoundSpreadsOverSizesAndDepths) {

@@ -1,0 +1,58 @@
+// Goals while the size of the misfit is open: one linear picture (design_state.h) for each size
+// that the runs leave possible.
+//
+// The posterior's interval is that of a mixture, and a misfit that cannot be excluded yet makes
+// most of its length. So runs lower an error in two ways: every picture's variance falls, and
+// pictures that do not hold lose weight. Both can be told beforehand. If picture j holds, runs
+// raise its log odds over k on average by the divergence of what the two foresee for them,
+//   (tr(P_k^-1 P_j) - n + ln|P_k| - ln|P_j|) / 2,   P = C_oo + S.
+// The error foreseen is the geometric mean, over j by today's weights, of the mixture's error if j
+// holds; that of a mixture is half its 95 % interval over 1.96.
+#pragma once
+
+#include <Eigen/Dense>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "fits/design_state.h"
+
+namespace fathom::fits {
+
+/// The e at which sum of w_k P(|normal with deviation s_k| > 1.96 e) = 0.05.
+/// `start`: about there.
+double mixture_error(const Eigen::ArrayXd& weights, const Eigen::ArrayXd& deviations, double start);
+
+/// Runs at some sites of a picture.
+struct Sighting {
+  std::vector<std::size_t> sites;
+  std::vector<Eigen::MatrixXd> noises;  // covariance of their noise in each picture
+};
+
+class DesignMixture {
+ public:
+  /// Weights sum to one.
+  DesignMixture(std::vector<DesignState> pictures, const std::vector<double>& weights);
+
+  double error(Eigen::Index goal) const { return average(errors_[static_cast<std::size_t>(goal)]); }
+  /// The error of each of `goals` if these runs were made.
+  std::vector<double> expected_errors(std::span<const Eigen::Index> goals,
+                                      const Sighting& sighting) const;
+  void observe(const Sighting& sighting);
+
+ private:
+  /// The errors of a goal, one for each picture that may hold.
+  Eigen::ArrayXd errors_of(const Eigen::MatrixXd& log_weights, const Eigen::ArrayXd& variances,
+                           const Eigen::ArrayXd& start) const;
+  double average(const Eigen::ArrayXd& errors) const;
+  /// log_weights_ after these runs.
+  Eigen::MatrixXd expected_weights(const Sighting& sighting) const;
+  void measure();
+
+  std::vector<DesignState> pictures_;
+  Eigen::ArrayXd weights_;       // today's
+  Eigen::MatrixXd log_weights_;  // (j, k): of picture k if j holds, up to a constant for each j
+  std::vector<Eigen::ArrayXd> errors_;  // of each goal, if j holds
+};
+
+}  // namespace fathom::fits
