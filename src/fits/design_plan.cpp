@@ -7,7 +7,7 @@ namespace fathom::fits {
 namespace {
 
 // Far ahead a choice is repeated until it costs this share of all before it.
-constexpr double kStep = 0.02;
+constexpr double kPlanStep = 0.02;
 constexpr int kPrunings = 3;
 
 const PlanItem* find(const std::vector<PlanItem>& items, const Candidate& candidate) {
@@ -74,7 +74,7 @@ std::optional<DesignPlan> greedy_plan(const DesignPicture& start,
   while (!picture.all_decided()) {
     const Choice* next = cost < most ? pick(picture, choices, 1e300) : nullptr;
     if (next == nullptr) return std::nullopt;
-    const double times = std::max(1.0, std::floor(kStep * (spent + cost) / cost_of(*next)));
+    const double times = std::max(1.0, std::floor(kPlanStep * (spent + cost) / cost_of(*next)));
     for (const Candidate* candidate : *next) {
       picture.add(*candidate, times);
       if (find(plan.items, *candidate) == nullptr) plan.items.push_back({candidate, 0});
