@@ -61,6 +61,17 @@ std::string bound_text(const GoalState& goal) {
   return "";
 }
 
+/// The error beside the wanted one. Those of crossings and best depths are of logarithms.
+std::string error_text(const GoalState& goal) {
+  const double wanted = goal.goal.wanted;
+  std::string name = "error";
+  if (goal.goal.kind == GoalKind::form) return fmt::format("wanted odds {:.3g} to 1", wanted);
+  if (goal.goal.kind == GoalKind::crossing) name += " of ln N";
+  if (goal.goal.kind == GoalKind::best_depth) name += " of ln L";
+  if (!std::isfinite(goal.error)) return fmt::format("wanted {} {:.3g}", name, wanted);
+  return fmt::format("{} {:.3g}, wanted {:.3g}", name, goal.error, wanted);
+}
+
 Json goal_json(const GoalState& goal) {
   return {{"goal", goal_name(goal.goal)},
           {"target", goal.goal.wanted},
@@ -116,27 +127,28 @@ std::string cost_text(double cost, CostUnit unit) {
 }
 
 std::string goal_text(const GoalState& goal) {
-  if (goal.goal.kind == GoalKind::form) return form_text(goal);
-  const std::string error =
-      std::isfinite(goal.error) ? fmt::format(" ± {:.3g}", goal.error) : std::string();
-  const bool logarithm =
-      goal.goal.kind == GoalKind::crossing || goal.goal.kind == GoalKind::best_depth;
-  const std::string estimate = goal.estimate ? value_text(goal, *goal.estimate) : "not known";
-  return fmt::format("{}: {}{}{}{}, wanted ± {:.3g}: {}", goal_name(goal.goal), estimate, error,
-                     logarithm && !error.empty() ? " in the logarithm" : "", bound_text(goal),
-                     goal.goal.wanted, state_text(goal));
+  if (goal.goal.kind == GoalKind::form && goal.estimate) return form_text(goal);
+  const std::string estimate = goal.estimate ? value_text(goal, *goal.estimate) : "not known yet";
+  return fmt::format("{}: {}{}; {}: {}", goal_name(goal.goal), estimate, bound_text(goal),
+                     error_text(goal), state_text(goal));
 }
 
 std::vector<std::string> design_lines(const DesignProgress& progress, const DesignRules& rules) {
   std::vector<std::string> lines;
   for (const GoalState& goal : progress.step.goals) lines.push_back(goal_text(goal));
-  lines.push_back(fmt::format("{} of {} rounds complete, {} of {} spent; {}", progress.complete,
-                              progress.rounds, cost_text(progress.step.spent, rules.unit),
-                              cost_text(rules.budget, rules.unit), stage_text(progress, rules)));
+  if (progress.rounds == 0) {
+    lines.push_back(
+        fmt::format("no round was begun; up to {} allowed", cost_text(rules.budget, rules.unit)));
+  } else {
+    lines.push_back(fmt::format("{} of {} rounds complete, {} spent of {}; {}", progress.complete,
+                                progress.rounds, cost_text(progress.step.spent, rules.unit),
+                                cost_text(rules.budget, rules.unit), stage_text(progress, rules)));
+  }
   const bool open = progress.complete < progress.rounds;
   if (open || !progress.step.batch.empty()) {
+    const std::string round = progress.rounds == 0 ? "the first round" : "the next round";
     lines.push_back(
-        fmt::format("{}: {}{}", open ? "what is left of this round" : "the next round",
+        fmt::format("{}: {}{}", open ? "what is left of this round" : round,
                     cost_text(progress.next_cost, rules.unit),
                     std::isfinite(progress.next_seconds) && rules.unit != CostUnit::seconds
                         ? fmt::format(", about {}", format_seconds(progress.next_seconds))

@@ -184,19 +184,41 @@ namespace fathom::embedded {
 extern const std::string_view study_quick_toml;
 extern const std::string_view study_levine_toml;
 extern const std::string_view study_levine_full_toml;
+extern const std::string_view study_adaptive_toml;
 }  // namespace fathom::embedded
 
 namespace fathom::study {
 
+namespace {
+
+struct Preset {
+  std::string name;
+  std::string_view text;
+};
+
+const std::vector<Preset>& presets() {
+  static const std::vector<Preset> list{{"quick", embedded::study_quick_toml},
+                                        {"levine", embedded::study_levine_toml},
+                                        {"levine-full", embedded::study_levine_full_toml},
+                                        {"adaptive", embedded::study_adaptive_toml}};
+  return list;
+}
+
+}  // namespace
+
 const std::vector<std::string>& preset_names() {
-  static const std::vector<std::string> names{"quick", "levine", "levine-full"};
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Preset& preset : presets()) all.push_back(preset.name);
+    return all;
+  }();
   return names;
 }
 
 std::string preset_text(const std::string& name) {
-  if (name == "quick") return std::string(embedded::study_quick_toml);
-  if (name == "levine") return std::string(embedded::study_levine_toml);
-  if (name == "levine-full") return std::string(embedded::study_levine_full_toml);
+  for (const Preset& preset : presets()) {
+    if (preset.name == name) return std::string(preset.text);
+  }
   throw ConfigError(fmt::format("preset '{}' is not known.{} Choose from: {}", name,
                                 did_you_mean(name, preset_names()), join(preset_names(), ", ")));
 }
