@@ -16,7 +16,9 @@ constexpr double kWhole = 1.1;                // later ones', in units of the we
 constexpr double kKernel = 0.6;               // a kernel's, in the same units
 constexpr std::array kShares{0.2, 0.5, 0.3};  // of wide, whole and kernels in later rounds
 constexpr std::size_t kKernels = 40;
-constexpr double kLeastModeShare = 1e-3;  // of a mode that is drawn from
+constexpr int kLeastRounds = 3;
+constexpr int kMostRounds = 12;
+constexpr double kEnough = 0.8;  // effective draws, of those in a round
 
 /// A multivariate Student distribution about zero.
 struct Student {
@@ -48,19 +50,23 @@ struct Proposal {
   std::vector<Eigen::VectorXd> centres;
   std::vector<Eigen::VectorXd> whitened_centres;  // by the kernel
 
-  double log_density(const Eigen::VectorXd& unit) const {
-    double sum = wide.density(wide.whitened(unit));
-    if (!centres.empty()) {
-      sum = kShares[0] * sum + kShares[1] * whole.density(whole.whitened(unit - centre));
-      const Eigen::VectorXd place = kernel.whitened(unit);
-      const double each = kShares[2] / static_cast<double>(centres.size());
-      for (const Eigen::VectorXd& other : whitened_centres) {
-        sum += each * kernel.density(place - other);
-      }
+  double density(const Eigen::VectorXd& unit) const {
+    const double near = wide.density(wide.whitened(unit));
+    if (centres.empty()) return near;
+    double sum = kShares[0] * near + kShares[1] * whole.density(whole.whitened(unit - centre));
+    const Eigen::VectorXd place = kernel.whitened(unit);
+    const double each = kShares[2] / static_cast<double>(centres.size());
+    for (const Eigen::VectorXd& other : whitened_centres) {
+      sum += each * kernel.density(place - other);
     }
-    return std::log(std::max(sum, 1e-300));
+    return sum;
   }
 };
+
+Proposal wide_proposal(Eigen::Index dimension) {
+  const Student wide(kWide * Eigen::MatrixXd::Identity(dimension, dimension));
+  return {wide, wide, wide, {}, {}, {}};
+}
 
 class Sampler {
  public:
@@ -74,72 +80,92 @@ class Sampler {
     }
   }
 
-  Eigen::Index dimension() const { return modes_.front().point.size(); }
-
-  /// One round; `units` are the draws in units of their mode.
-  WeightedDraws draw(const Proposal& proposal, std::size_t count,
-                     std::vector<Eigen::VectorXd>& units) {
-    WeightedDraws sample;
-    std::vector<double> log_weights;
-    units.clear();
+  /// A round of about `count` draws; all draws so far, weighed as made from all proposals so far.
+  WeightedDraws draw(std::size_t count) {
+    proposals_.push_back(proposals_.empty() ? wide_proposal(dimension()) : adapted());
+    for (Drawn& drawn : drawn_) drawn.proposed += proposals_.back().density(drawn.unit);
     for (std::size_t k = 0; k < modes_.size(); ++k) {
       if (modes_[k].share < kLeastModeShare) continue;
       const double wanted = std::ceil(modes_[k].share * static_cast<double>(count));
-      for (double i = 0; i < wanted; ++i) {
-        units.push_back(unit(proposal));
-        const Eigen::VectorXd point = modes_[k].point + spreads_[k] * units.back();
-        sample.draws.push_back({k, point, 0});
-        log_weights.push_back(std::log(modes_[k].share / wanted) + log_density_(k, point) -
-                              proposal.log_density(units.back()));
-      }
+      for (double i = 0; i < wanted; ++i) draw_from(k, modes_[k].share / wanted);
+    }
+    weigh();
+    return sample_;
+  }
+
+ private:
+  /// A draw in units of its mode.
+  struct Drawn {
+    Eigen::VectorXd unit;
+    double log_density = 0;
+    double share = 0;     // of the mode, for one draw of a round
+    double proposed = 0;  // density of all proposals, summed
+  };
+
+  Eigen::Index dimension() const { return modes_.front().point.size(); }
+
+  void draw_from(std::size_t k, double share) {
+    Drawn drawn{next_unit(proposals_.back()), 0, share, 0};
+    Eigen::VectorXd off = spreads_[k] * drawn.unit;
+    modes_[k].crest.bend(off);
+    const Eigen::VectorXd point = modes_[k].point + off;
+    drawn.log_density = log_density_(k, point);
+    for (const Proposal& proposal : proposals_) drawn.proposed += proposal.density(drawn.unit);
+    sample_.draws.push_back({k, point, 0});
+    drawn_.push_back(std::move(drawn));
+  }
+
+  void weigh() {
+    std::vector<double> log_weights;
+    for (const Drawn& drawn : drawn_) {
+      log_weights.push_back(drawn.log_density +
+                            std::log(drawn.share / std::max(drawn.proposed, 1e-300)));
     }
     const double most = *std::max_element(log_weights.begin(), log_weights.end());
     double sum = 0;
     double squares = 0;
     for (const double w : log_weights) sum += std::exp(w - most);
     for (std::size_t i = 0; i < log_weights.size(); ++i) {
-      sample.draws[i].weight = std::exp(log_weights[i] - most) / sum;
-      squares += sample.draws[i].weight * sample.draws[i].weight;
+      const double weight = std::exp(log_weights[i] - most) / sum;
+      sample_.draws[i].weight = weight;
+      squares += weight * weight;
     }
-    sample.effective = 1 / squares;
-    sample.log_correction = most + std::log(sum) -
-                            static_cast<double>(dimension()) / 2 * std::log(2 * std::numbers::pi);
-    return sample;
+    sample_.effective = 1 / squares;
+    sample_.log_correction = most + std::log(sum) -
+                             static_cast<double>(dimension()) / 2 * std::log(2 * std::numbers::pi);
   }
 
-  Proposal wide() const {
-    const Eigen::MatrixXd spread = kWide * Eigen::MatrixXd::Identity(dimension(), dimension());
-    return {Student(spread), Student(spread), Student(spread), {}, {}, {}};
-  }
-
-  /// Kernels about draws resampled by their weights.
-  Proposal adapt(const WeightedDraws& sample, const std::vector<Eigen::VectorXd>& units) {
+  /// With the spread of the draws so far, and kernels about some of them, resampled by weight.
+  Proposal adapted() {
     Eigen::VectorXd centre = Eigen::VectorXd::Zero(dimension());
     Eigen::MatrixXd square = Eigen::MatrixXd::Zero(dimension(), dimension());
-    for (std::size_t i = 0; i < units.size(); ++i) centre += sample.draws[i].weight * units[i];
-    for (std::size_t i = 0; i < units.size(); ++i) {
-      const Eigen::VectorXd off = units[i] - centre;
-      square += sample.draws[i].weight * off * off.transpose();
+    for (std::size_t i = 0; i < drawn_.size(); ++i) {
+      centre += sample_.draws[i].weight * drawn_[i].unit;
+    }
+    for (std::size_t i = 0; i < drawn_.size(); ++i) {
+      const Eigen::VectorXd off = drawn_[i].unit - centre;
+      square += sample_.draws[i].weight * off * off.transpose();
     }
     square.diagonal().array() += 0.1;  // few draws must not make it flat
     const Eigen::MatrixXd factor = square.llt().matrixL();
-    Proposal proposal{wide().wide, Student(kWhole * factor), Student(kKernel * factor), centre, {},
-                      {}};
+    Proposal proposal = wide_proposal(dimension());
+    proposal.whole = Student(kWhole * factor);
+    proposal.kernel = Student(kKernel * factor);
+    proposal.centre = centre;
     const double step = 1.0 / static_cast<double>(kKernels);
     double mark = step * random_.uniform(2 * next_++);
     double below = 0;
-    for (std::size_t i = 0; i < units.size(); ++i) {
-      below += sample.draws[i].weight;
+    for (std::size_t i = 0; i < drawn_.size(); ++i) {
+      below += sample_.draws[i].weight;
       for (; mark < below; mark += step) {
-        proposal.centres.push_back(units[i]);
-        proposal.whitened_centres.push_back(proposal.kernel.whitened(units[i]));
+        proposal.centres.push_back(drawn_[i].unit);
+        proposal.whitened_centres.push_back(proposal.kernel.whitened(drawn_[i].unit));
       }
     }
     return proposal;
   }
 
- private:
-  Eigen::VectorXd unit(const Proposal& proposal) {
+  Eigen::VectorXd next_unit(const Proposal& proposal) {
     Eigen::VectorXd normal(dimension());
     for (double& value : normal) value = random_.normal(next_++);
     double chi = 0;
@@ -161,6 +187,9 @@ class Sampler {
   std::vector<Eigen::MatrixXd> spreads_;
   RandomStream random_;
   std::uint64_t next_ = 0;
+  std::vector<Proposal> proposals_;
+  std::vector<Drawn> drawn_;
+  WeightedDraws sample_;  // of all draws so far
 };
 
 }  // namespace
@@ -170,10 +199,12 @@ WeightedDraws sample_modes(
     const std::function<double(std::size_t mode, const Eigen::VectorXd& point)>& log_density,
     std::size_t draws, std::uint64_t seed, std::uint64_t stream) {
   Sampler sampler(modes, log_density, RandomStream(seed, stream));
-  std::vector<Eigen::VectorXd> units;
-  WeightedDraws sample = sampler.draw(sampler.wide(), draws / 2, units);
-  sample = sampler.draw(sampler.adapt(sample, units), draws / 2, units);
-  return sampler.draw(sampler.adapt(sample, units), draws, units);
+  WeightedDraws sample;
+  for (int round = 1; round <= kMostRounds; ++round) {
+    sample = sampler.draw(draws);
+    if (round >= kLeastRounds && sample.effective > kEnough * static_cast<double>(draws)) break;
+  }
+  return sample;
 }
 
 }  // namespace fathom::fits

@@ -1,9 +1,11 @@
 // Weighted draws from a density with several modes in one shape: adaptive importance sampling.
 //
-// Each mode (here one for every size of misfit) has a point, an information matrix and a share. In
-// units of its own spread all modes look alike, so draws are made there: first Student about zero,
-// then also with the spread of those draws and from small kernels about some of them, three rounds
-// in all (population Monte Carlo). The last round is kept.
+// Each mode (here one for every size of misfit) has a point, an information matrix, a share and a
+// crest. In units of its own spread, straightened along its crest, all modes look alike, so draws
+// are made there: in the first round Student about zero, later also with the spread of the draws so
+// far and from small kernels about some of them. All rounds count: a draw is weighed by the mean of
+// all rounds' proposals, whichever made it (adaptive multiple importance sampling, arXiv
+// 0907.1254). Rounds end when the draws tell enough.
 #pragma once
 
 #include <Eigen/Dense>
@@ -11,13 +13,18 @@
 #include <functional>
 #include <vector>
 
+#include "fits/crest.h"
+
 namespace fathom::fits {
 
 struct SampledMode {
   Eigen::VectorXd point;
   Eigen::MatrixXd information;
   double share = 0;  // of the whole density, in the normal approximation
+  Crest crest;
 };
+/// Modes with less are not drawn from.
+inline constexpr double kLeastModeShare = 1e-3;
 
 struct WeightedDraw {
   std::size_t mode = 0;
@@ -32,7 +39,8 @@ struct WeightedDraws {
   double effective = 0;  // equally weighted draws that tell as much
 };
 
-/// `log_density(mode, point)`: relative to the mode's own point, where it is 0.
+/// `log_density(mode, point)`: relative to the mode's own point, where it is 0. `draws`: in a
+/// round.
 WeightedDraws sample_modes(
     const std::vector<SampledMode>& modes,
     const std::function<double(std::size_t mode, const Eigen::VectorXd& point)>& log_density,

@@ -36,8 +36,7 @@ double heldout_square(const SurfacePosterior& posterior, const FormPosterior& fo
   const std::size_t k = form.best_misfit();
   const SurfaceLikelihood part(keep_shapes(data, kept));
   const auto prepared = part.prepare(posterior.misfits()[k].scales);
-  const SurfaceMode mode =
-      SurfacePosterior::find_mode(part, prepared, form.surface, form.modes[k].parameters);
+  const SurfaceMode mode = find_mode(part, prepared, form.surface, form.modes[k].parameters);
   Eigen::MatrixXd residual = part.means() - part.penalties(form.surface, mode.parameters);
   part.whiten(prepared, residual);
   const Eigen::VectorXd coefficients = prepared.normal.solve(prepared.design.transpose() * residual)

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -12,7 +12,7 @@ namespace fathom::fits {
 namespace {
 
 // Misfit in units of the noise: the ends are "none to speak of" and "nothing but misfit".
-constexpr std::array kMisfits{0.02, 0.15, 0.27, 0.45, 0.75, 1.2, 2.0, 3.5, 6.0};
+constexpr std::array kMisfits{0.02, 0.45, 0.75, 1.2, 2.0, 3.5, 6.0};
 // Least runs, depths and sizes for a surface: eight coefficients and something left over.
 constexpr std::size_t kLeastRows = 10;
 constexpr std::size_t kLeastDepths = 3;
@@ -43,72 +43,6 @@ std::vector<double> misfit_priors() {
   return logarithms;
 }
 
-double mean_log_depth(const SurfaceData& data) {
-  double sum = 0;
-  for (const std::int64_t layers : data.depths) sum += std::log(static_cast<double>(layers));
-  return sum / static_cast<double>(data.depths.size());
-}
-
-/// Residual, projected information and slope at a point.
-struct Step {
-  double log_likelihood = 0;
-  double log_posterior = 0;
-  Eigen::MatrixXd information;
-  Eigen::VectorXd slope;
-};
-
-double log_prior(const DepthSurface::Prior& prior, const Eigen::VectorXd& parameters) {
-  const Eigen::ArrayXd t = (parameters - prior.mean).array() / prior.deviation.array();
-  return -(t.square().sum() / 2 + prior.deviation.array().log().sum() +
-           static_cast<double>(t.size()) / 2 * std::log(2 * std::numbers::pi));
-}
-
-Step evaluate(const SurfaceLikelihood& likelihood, const SurfaceLikelihood::Prepared& prepared,
-              const DepthSurface& surface, const DepthSurface::Prior& prior,
-              const Eigen::VectorXd& parameters) {
-  Eigen::MatrixXd columns;  // Jacobian, then the residual
-  const Eigen::VectorXd penalties = likelihood.penalties(surface, parameters, columns);
-  columns.conservativeResize(Eigen::NoChange, surface.size() + 1);
-  columns.rightCols(1) = likelihood.means() - penalties;
-  likelihood.whiten(prepared, columns);
-  const Eigen::MatrixXd projected =
-      prepared.normal.matrixL().solve(prepared.design.transpose() * columns);
-  const Eigen::MatrixXd product = columns.transpose() * columns - projected.transpose() * projected;
-  const Eigen::Index count = surface.size();
-  Step step;
-  step.log_likelihood = prepared.repeats - (prepared.log_determinants + product(count, count)) / 2;
-  step.log_posterior = step.log_likelihood + log_prior(prior, parameters);
-  const Eigen::VectorXd precision = prior.deviation.array().square().inverse();
-  step.information = product.topLeftCorner(count, count);
-  step.information.diagonal() += precision;
-  step.slope = product.col(count).head(count) - precision.cwiseProduct(parameters - prior.mean);
-  return step;
-}
-
-/// The most likely of a coarse net of starts.
-Eigen::VectorXd best_start(const SurfaceLikelihood& likelihood,
-                           const SurfaceLikelihood::Prepared& prepared, const DepthSurface& surface,
-                           const DepthSurface::Prior& prior, const SurfaceData& data) {
-  Eigen::VectorXd best = prior.mean;
-  double best_value = -1e300;
-  for (int i = 0; i <= 6; ++i) {
-    Eigen::VectorXd start = prior.mean;
-    start[0] = data.log_depth.low + (data.log_depth.high - data.log_depth.low) * i / 6;
-    for (const double slope : {0.15, 0.35, 0.7}) {
-      if (surface.law().size() > 1) start[1] = std::log(slope);
-      for (const double curvature : {0.005, 0.02, 0.06}) {
-        start[surface.curvature_place()] = std::log(curvature);
-        Eigen::MatrixXd residual = likelihood.means() - likelihood.penalties(surface, start);
-        likelihood.whiten(prepared, residual);
-        const double value =
-            -SurfaceLikelihood::quadratic(prepared, residual) / 2 + log_prior(prior, start);
-        if (value > best_value) best_value = value, best = start;
-      }
-    }
-  }
-  return best;
-}
-
 }  // namespace
 
 const SurfaceMode& FormPosterior::best() const {
@@ -123,45 +57,13 @@ std::size_t FormPosterior::best_misfit() const {
   return best;
 }
 
-DepthSurface::Prior SurfacePosterior::prior(const DepthSurface& surface) const {
-  return surface.prior(mean_log_depth(likelihood_.data()));
-}
-
-SurfaceMode SurfacePosterior::find_mode(const SurfaceLikelihood& likelihood,
-                                        const SurfaceLikelihood::Prepared& prepared,
-                                        const DepthSurface& surface, const Eigen::VectorXd& start) {
-  const DepthSurface::Prior prior = surface.prior(mean_log_depth(likelihood.data()));
-  Eigen::VectorXd parameters = start;
-  Step here = evaluate(likelihood, prepared, surface, prior, parameters);
-  double damping = 1e-3;
-  for (int round = 0; round < 60; ++round) {
-    Eigen::MatrixXd damped = here.information;
-    damped.diagonal() *= 1 + damping;
-    const Eigen::VectorXd move = damped.ldlt().solve(here.slope);
-    const Eigen::VectorXd there = parameters + move;
-    const Step next = evaluate(likelihood, prepared, surface, prior, there);
-    const double gained = next.log_posterior - here.log_posterior;
-    if (gained > 0) {
-      parameters = there;
-      here = next;
-      damping = std::max(1e-9, damping / 5);
-      if (gained < 1e-7) break;
-    } else {
-      damping *= 6;
-      if (damping > 1e8 || (gained > -1e-9 && damping > 1e-2)) break;
-    }
-  }
-  return {parameters, here.information, here.log_likelihood, here.log_posterior, 0};
-}
-
 void SurfacePosterior::fit_misfits() {
   log_misfit_priors_ = misfit_priors();
   const SurfaceData& data = likelihood_.data();
   const DepthSurface surface(LawForm::free, data.centre(), data.length_rule.differs);
   const DepthSurface::Prior own_prior = prior(surface);
-  SurfaceScales scales = first_scales(likelihood_, std::log(kMisfits[3]));
-  Eigen::VectorXd parameters =
-      best_start(likelihood_, likelihood_.prepare(scales), surface, own_prior, data);
+  SurfaceScales scales = first_scales(likelihood_, std::log(kMisfits[1]));
+  Eigen::VectorXd parameters = best_start(likelihood_, likelihood_.prepare(scales), surface);
   for (const double misfit : kMisfits) {
     scales.log_misfit = std::log(misfit);
     const int rounds = misfits_.empty() ? 6 : 3;
@@ -213,24 +115,20 @@ bool SurfacePosterior::fit_form(LawForm form, const SurfaceOptions& options) {
 }
 
 void SurfacePosterior::draw(FormPosterior& form, const SurfaceOptions& options) const {
-  const DepthSurface::Prior own_prior = prior(form.surface);
   const double dimension = form.surface.size();
   const double degrees = degrees_of_freedom_;
   const auto log_density = [&](std::size_t k, const Eigen::VectorXd& parameters) {
-    const SurfaceLikelihood::Prepared& at = misfits_[k];
-    Eigen::MatrixXd residual =
-        likelihood_.means() - likelihood_.penalties(form.surface, parameters);
-    likelihood_.whiten(at, residual);
-    const double log_posterior =
-        at.repeats - (at.log_determinants + SurfaceLikelihood::quadratic(at, residual)) / 2 +
-        log_prior(own_prior, parameters);
-    const double drop = 2 * (form.modes[k].log_posterior - log_posterior);
+    const double there = log_posterior(likelihood_, misfits_[k], form.surface, parameters);
+    const double drop = 2 * (form.modes[k].log_posterior - there);
     // Student in place of normal: the common scale is integrated out.
     return drop > -degrees ? -(degrees + dimension) / 2 * std::log1p(drop / degrees) : -1e300;
   };
   std::vector<SampledMode> modes;
-  for (const SurfaceMode& mode : form.modes) {
-    modes.push_back({mode.parameters, mode.information, mode.weight});
+  for (std::size_t k = 0; k < form.modes.size(); ++k) {
+    const SurfaceMode& mode = form.modes[k];
+    modes.push_back({mode.parameters, mode.information, mode.weight, {}});
+    if (mode.weight < kLeastModeShare) continue;
+    modes.back().crest = crest_of(likelihood_, misfits_[k], form.surface, mode);
   }
   const auto stream = 1000 + static_cast<std::uint64_t>(form.surface.law().form());
   WeightedDraws sample = sample_modes(modes, log_density, options.draws, options.seed, stream);

@@ -2,13 +2,12 @@
 //
 // The size of misfit is integrated over a grid; at each grid point the other scales are those of
 // the highest marginal likelihood under the free form (surface_scales.h). Given the scales,
-// a form's parameters are found by damped Gauss-Newton steps and drawn about that point; importance
-// weights make the draws those of the exact posterior (adaptive_sampling.h). The common
-// scale of all noise is integrated too, which turns the normal likelihood into a Student one with
-// the residual degrees of freedom.
-// A form's evidence is the integral of likelihood times prior over its parameters and the misfit.
-// The exponential and the power law have the same coordinates and priors, so their odds are those
-// of the data.
+// a form's parameters are found (surface_mode.h) and drawn about that point; importance weights
+// make the draws those of the exact posterior (adaptive_sampling.h). The common scale of all noise
+// is integrated too, which turns the normal likelihood into a Student one with the residual degrees
+// of freedom. A form's evidence is the integral of likelihood times prior over its parameters and
+// the misfit. The exponential and the power law have the same coordinates and priors, so their odds
+// are those of the data.
 #pragma once
 
 #include <array>
@@ -19,21 +18,13 @@
 
 #include "fits/adaptive_sampling.h"
 #include "fits/surface_likelihood.h"
+#include "fits/surface_mode.h"
 
 namespace fathom::fits {
 
 struct SurfaceOptions {
-  std::size_t draws = 1500;  // of each form
+  std::size_t draws = 750;  // of each form in a round (adaptive_sampling.h)
   std::uint64_t seed = 1;
-};
-
-/// One form at one size of misfit, about the parameters of the highest posterior density.
-struct SurfaceMode {
-  Eigen::VectorXd parameters;
-  Eigen::MatrixXd information;  // of the parameters, the prior included; the rest integrated out
-  double log_likelihood = 0;    // ln p(y | parameters, scales)
-  double log_posterior = 0;     // with the prior of the parameters
-  double weight = 0;            // share of this misfit in the form's posterior
 };
 
 struct FormPosterior {
@@ -62,12 +53,9 @@ class SurfacePosterior {
   double probability(LawForm form) const;
   int degrees_of_freedom() const { return degrees_of_freedom_; }
 
-  /// The parameters of highest posterior density of a form with the scales of a misfit, on a part
-  /// of the rows.
-  static SurfaceMode find_mode(const SurfaceLikelihood& likelihood,
-                               const SurfaceLikelihood::Prepared& prepared,
-                               const DepthSurface& surface, const Eigen::VectorXd& start);
-  DepthSurface::Prior prior(const DepthSurface& surface) const;
+  DepthSurface::Prior prior(const DepthSurface& surface) const {
+    return surface_prior(data(), surface);
+  }
 
  private:
   explicit SurfacePosterior(SurfaceData data) : likelihood_(std::move(data)) {}

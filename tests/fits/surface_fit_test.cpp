@@ -34,6 +34,38 @@ TEST(SurfaceFit, RecoversAPlantedLawWithoutNoise) {
   }
 }
 
+// Many seeds far from the best depth fix the penalty there and hardly the bowl: a thin, bent ridge.
+TEST(SurfacePosterior, FollowsABentRidge) {
+  PlantedWorld world = draw_world({}, 12005);
+  world.shapes = gpu_study();
+  for (const PlannedShape& extreme :
+       {PlannedShape{24, 32, 90}, PlannedShape{16, 32, 90}, PlannedShape{2, 160, 60}}) {
+    world.shapes.push_back(extreme);
+  }
+  std::string reason;
+  const auto posterior = SurfacePosterior::fit(world.draw(1), {}, reason);
+  ASSERT_TRUE(posterior) << reason;
+  for (const FormPosterior& form : posterior->forms()) {
+    EXPECT_GT(form.effective_draws, 600) << name_of(form.surface.law().form());
+  }
+  const FormPosterior& form = posterior->form(LawForm::exponential);
+  const SurfaceMode& mode = form.best();
+  const auto& prepared = posterior->misfits()[form.best_misfit()];
+  const auto height = [&](const Eigen::VectorXd& off) {
+    return log_posterior(posterior->likelihood(), prepared, form.surface, mode.parameters + off);
+  };
+  const Crest crest = crest_of(posterior->likelihood(), prepared, form.surface, mode);
+  const Eigen::Index along = form.surface.bowl_place() + 1;
+  const Eigen::VectorXd covariances = mode.information.inverse().col(along);
+  for (const double deviations : {-2, -1, 1, 2}) {
+    const Eigen::VectorXd straight = deviations / std::sqrt(covariances[along]) * covariances;
+    Eigen::VectorXd bent = straight;
+    crest.bend(bent);
+    EXPECT_GT(height(bent), height(straight) + 0.5) << deviations;
+    EXPECT_GT(height(bent), mode.log_posterior - deviations * deviations) << deviations;
+  }
+}
+
 struct Counts {
   int worlds = 0;
   int constants = 0;  // a and b

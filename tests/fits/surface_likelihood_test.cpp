@@ -190,8 +190,8 @@ TEST(SurfaceScales, FollowsNoiseThatFallsWithSizeAndLength) {
 // A bent density (x normal, y normal about x^2) whose integral and moments are known.
 TEST(AdaptiveSampling, FindsABentDensity) {
   const std::vector<SampledMode> modes{
-      {Eigen::Vector2d::Zero(), Eigen::Matrix2d(Eigen::Vector2d(1, 4).asDiagonal()), 0.3},
-      {Eigen::Vector2d::Zero(), Eigen::Matrix2d(Eigen::Vector2d(1, 4).asDiagonal()), 0.7}};
+      {Eigen::Vector2d::Zero(), Eigen::Matrix2d(Eigen::Vector2d(1, 4).asDiagonal()), 0.3, {}},
+      {Eigen::Vector2d::Zero(), Eigen::Matrix2d(Eigen::Vector2d(1, 4).asDiagonal()), 0.7, {}}};
   const auto log_density = [](std::size_t, const Eigen::VectorXd& p) {
     const double off = p[1] - 0.7 * p[0] * p[0];
     return -p[0] * p[0] / 2 - 4 * off * off / 2;
@@ -210,6 +210,46 @@ TEST(AdaptiveSampling, FindsABentDensity) {
   EXPECT_NEAR(mean_y, 0.7, 0.08);
   EXPECT_NEAR(square_x, 1, 0.1);
   EXPECT_GT(sample.effective, 1200);
+}
+
+// The same, so bent that a normal proposal misses it, with its crest.
+TEST(AdaptiveSampling, FollowsACrest) {
+  std::vector<Eigen::VectorXd> bends;
+  for (const double knot : {-3, -2, -1, 0, 1, 2, 3}) {
+    bends.push_back(Eigen::Vector2d(0, 20 * knot * knot));
+  }
+  const std::vector<SampledMode> modes{{Eigen::Vector2d::Zero(),
+                                        Eigen::Matrix2d(Eigen::Vector2d(1, 4).asDiagonal()), 1,
+                                        Crest(0, 1, bends)}};
+  const auto log_density = [](std::size_t, const Eigen::VectorXd& p) {
+    const double off = p[1] - 20 * p[0] * p[0];
+    return -p[0] * p[0] / 2 - 4 * off * off / 2;
+  };
+  const WeightedDraws sample = sample_modes(modes, log_density, 2000, 1, 1);
+  double mean_y = 0;
+  for (const WeightedDraw& draw : sample.draws) mean_y += draw.weight * draw.point[1];
+  EXPECT_NEAR(mean_y, 20, 2);
+  EXPECT_NEAR(sample.log_correction, 0, 0.05);
+  EXPECT_GT(sample.effective, 2000);
+}
+
+TEST(Crest, PassesThroughItsKnotsAndGoesOnStraight) {
+  const auto bend = [](double offset) {
+    const Crest crest(1, 0.5,
+                      {Eigen::Vector2d(4, 0), Eigen::Vector2d(0, 0), Eigen::Vector2d(2, 0)});
+    Eigen::VectorXd off = Eigen::Vector2d(10, offset);
+    crest.bend(off);
+    EXPECT_EQ(off[1], offset);
+    return off[0] - 10;
+  };
+  EXPECT_NEAR(bend(-0.5), 4, 1e-12);
+  EXPECT_NEAR(bend(0), 0, 1e-12);
+  EXPECT_NEAR(bend(0.5), 2, 1e-12);
+  EXPECT_NEAR(bend(1), 4, 1e-12);      // 2 more a step
+  EXPECT_NEAR(bend(-1.5), 12, 1e-12);  // 4 more a step
+  Eigen::VectorXd off = Eigen::Vector2d(10, 3);
+  Crest().bend(off);
+  EXPECT_EQ(off[0], 10);
 }
 
 }  // namespace
