@@ -2,6 +2,10 @@
 #
 # Compiles a text file of data/ into TARGET as `extern const std::string_view SYMBOL` in namespace
 # fathom::embedded, so that the installed binary needs no data folder beside it.
+#
+# The file is made for a custom target of its own as well: Ninja lets a command wait for what all
+# targets that want its output wait for, and this one waits for nothing. For TARGET alone it would
+# wait until every library below had been linked, and all sources of TARGET with it.
 function(embed_text target file symbol)
   set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_${symbol}.cpp)
   add_custom_command(
@@ -10,5 +14,7 @@ function(embed_text target file symbol)
             -P ${CMAKE_SOURCE_DIR}/cmake/embed_text_script.cmake
     DEPENDS ${file} ${CMAKE_SOURCE_DIR}/cmake/embed_text_script.cmake
     VERBATIM)
+  add_custom_target(${target}_${symbol} DEPENDS ${output})
+  add_dependencies(${target} ${target}_${symbol})
   target_sources(${target} PRIVATE ${output})
 endfunction()

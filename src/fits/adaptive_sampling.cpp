@@ -1,5 +1,6 @@
 #include "fits/adaptive_sampling.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <array>
 #include <cmath>

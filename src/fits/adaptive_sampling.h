@@ -8,7 +8,7 @@
 // 0907.1254). Rounds end when the draws tell enough.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cstdint>
 #include <functional>
 #include <vector>

@@ -5,7 +5,7 @@
 // ridge's width. Adding the bend to every draw straightens the ridge: a shear, which keeps volumes.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <vector>
 
 namespace fathom::fits {

@@ -16,7 +16,7 @@
 // the free form is 0 for a power law and about -s (1 - s) for an exponential one.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <array>
 
 #include "core/enum_names.h"

@@ -18,7 +18,7 @@
 // the law of the crossings are one law in two readings.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <array>
 
 #include "fits/depth_law.h"

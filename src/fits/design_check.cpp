@@ -2,11 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cmath>
 #include <set>
 
 #include "core/counts.h"
+#include "fits/decompositions.h"
 
 namespace fathom::fits {
 namespace {
@@ -51,8 +52,7 @@ DesignCheck check_design(std::span<const RunPoint> points) {
     design.row(r) << 1, std::log(as_double(point.layers)), std::log(as_double(point.width));
     log_tokens[r] = std::log(point.tokens);
   }
-  const Eigen::VectorXd left =
-      log_tokens - design * design.completeOrthogonalDecomposition().solve(log_tokens);
+  const Eigen::VectorXd left = log_tokens - design * least_squares(design, log_tokens);
   check.token_freedom = runs > 0 ? std::sqrt(left.squaredNorm() / as_double(runs)) : 0;
   check.separates_tokens = check.token_freedom > kTokenFreedom;
 

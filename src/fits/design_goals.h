@@ -2,7 +2,7 @@
 // and coefficients.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 
 #include "fits/run_design.h"
 #include "fits/surface_draws.h"

@@ -1,5 +1,6 @@
 #include "fits/design_mixture.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <numbers>

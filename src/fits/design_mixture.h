@@ -10,7 +10,7 @@
 // holds; that of a mixture is half its 95 % interval over 1.96.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cstddef>
 #include <span>
 #include <vector>

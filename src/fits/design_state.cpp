@@ -1,5 +1,6 @@
 #include "fits/design_state.h"
 
+#include <Eigen/Cholesky>
 #include <cmath>
 
 namespace fathom::fits {

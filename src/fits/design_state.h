@@ -9,7 +9,7 @@
 // they are made. The runs there are are replayed the same way.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cstdint>
 #include <map>
 #include <span>

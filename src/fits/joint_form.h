@@ -9,7 +9,7 @@
 // whose best depth is the same at every token count.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <span>
 #include <string>
 #include <vector>

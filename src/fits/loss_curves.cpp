@@ -8,6 +8,7 @@
 
 #include "core/counts.h"
 #include "core/random.h"
+#include "fits/decompositions.h"
 
 namespace fathom::fits {
 namespace {
@@ -112,7 +113,7 @@ bool CurveFamily::choose_degrees(std::span<const RunPoint> points, std::size_t s
       degrees_of_freedom_ = runs - coefficients;
       if (degrees_of_freedom_ < needed) continue;
       lay_out(points);
-      if (Eigen::ColPivHouseholderQR<Eigen::MatrixXd>(design_).rank() == coefficients) return true;
+      if (numerical_rank(design_) == coefficients) return true;
     }
   }
   return false;
@@ -126,7 +127,7 @@ void CurveFamily::solve(std::span<const RunPoint> points) {
     ids_.push_back(points[i].id);
     layers_.push_back(points[i].layers);
   }
-  solver_ = design_.completeOrthogonalDecomposition().pseudoInverse();
+  solver_ = pseudo_inverse(design_);
   unit_covariance_ = solver_ * solver_.transpose();
   coefficients_ = solver_ * log_losses;
   residuals_ = log_losses - design_ * coefficients_;

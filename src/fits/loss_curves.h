@@ -9,7 +9,7 @@
 // included.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <optional>
 #include <span>
 #include <string>

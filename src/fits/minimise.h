@@ -2,7 +2,7 @@
 // the curvature condition (Nocedal & Wright, chapters 3 and 6).
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <functional>
 
 namespace fathom::fits {

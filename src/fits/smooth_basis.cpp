@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fits/decompositions.h"
+
 namespace fathom::fits {
 namespace {
 
@@ -29,14 +31,14 @@ SmoothLine::SmoothLine(Interval range, std::vector<double> lengths) : lengths_(s
   for (int i = 0; i < count; ++i) {
     for (int j = 0; j < count; ++j) gram(i, j) = kernel(grid_[i] - grid_[j], lengths_);
   }
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(gram);
-  const Eigen::VectorXd values = solver.eigenvalues().reverse();
+  const SymmetricEigen eigen = symmetric_eigen(gram);
+  const Eigen::VectorXd values = eigen.values.reverse();
   Eigen::Index kept = 0;
   while (kept < count && values[kept] > kLeastShare * count) ++kept;
   shares_ = values.head(kept) / count;
   weights_.resize(count, kept);
   for (Eigen::Index j = 0; j < kept; ++j) {
-    weights_.col(j) = solver.eigenvectors().col(count - 1 - j) / std::sqrt(values[j]);
+    weights_.col(j) = eigen.vectors.col(count - 1 - j) / std::sqrt(values[j]);
   }
 }
 

@@ -7,7 +7,7 @@
 // (rows x functions^2) instead of rows^3.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <array>
 #include <vector>
 

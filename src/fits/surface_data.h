@@ -5,7 +5,7 @@
 // that a normal likelihood needs, so the work grows with the number of shapes, not of runs.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,7 +1,7 @@
 // Whole surfaces drawn from the posterior, all forms together, and what is read from them.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <optional>
 #include <vector>
 

@@ -18,7 +18,7 @@
 //   ln p(y | theta, scales) = -(ln|R| + ln|M| + e'e - e'A M^-1 A'e) / 2 + (repeats' scatter).
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Cholesky>
 
 #include "fits/smooth_basis.h"
 #include "fits/surface_data.h"

@@ -1,5 +1,6 @@
 #include "fits/surface_mode.h"
 
+#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -2,7 +2,7 @@
 // the posterior runs on from there.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <optional>
 
 #include "fits/crest.h"

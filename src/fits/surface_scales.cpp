@@ -141,7 +141,8 @@ void add_block_slopes(const SurfaceLikelihood& likelihood, const SurfaceLikeliho
       const Eigen::MatrixXd noise = likelihood.noise_covariance(block, unit, at.scales);
       Eigen::MatrixXd own = pull.block(start, start, unit.lengths, unit.lengths) / unit.repeats;
       if (unit.repeats > 1) {
-        const Eigen::MatrixXd inverse = noise.inverse();
+        const Eigen::MatrixXd inverse =
+            noise.llt().solve(Eigen::MatrixXd::Identity(unit.lengths, unit.lengths));
         own += (unit.repeats - 1) * inverse - inverse * unit.scatter * inverse;
       }
       add_noise_slopes(data, block, unit, at.scales, noise, own, gradient);

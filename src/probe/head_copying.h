@@ -10,7 +10,7 @@
 //              its opposite, about 0 neither (Elhage 2021)
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <vector>
 
 #include "probe/result.h"

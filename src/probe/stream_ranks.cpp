@@ -1,9 +1,10 @@
 #include "probe/stream_ranks.h"
 
-#include <Eigen/Eigenvalues>
+#include <Eigen/Core>
 #include <cmath>
 
 #include "core/counts.h"
+#include "fits/decompositions.h"
 
 namespace fathom::probe {
 namespace {
@@ -26,8 +27,7 @@ void measure_one(const std::vector<float>& values, std::int64_t width, StreamRes
   // The smaller of the two products has the same eigenvalues but for zeros.
   const Eigen::MatrixXd square =
       n < width ? Eigen::MatrixXd(x * x.transpose()) : Eigen::MatrixXd(x.transpose() * x);
-  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver(square, Eigen::EigenvaluesOnly);
-  const Eigen::ArrayXd squares = solver.eigenvalues().array().max(0.0);
+  const Eigen::ArrayXd squares = fits::symmetric_eigenvalues(square).array().max(0.0);
   const Eigen::ArrayXd singular = squares.sqrt();
   if (!(squares.sum() > 0)) return;
   result.rank_sigma = entropy_rank(singular / singular.sum());

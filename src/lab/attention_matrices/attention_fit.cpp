@@ -1,6 +1,6 @@
 #include "lab/attention_matrices/attention_fit.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <numbers>

@@ -1,6 +1,5 @@
 #include "lab/attention_matrices/reachable_rank.h"
 
-#include <Eigen/Dense>
 #include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>

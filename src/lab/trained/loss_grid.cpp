@@ -1,6 +1,6 @@
 #include "lab/trained/loss_grid.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -8,6 +8,7 @@
 
 #include "core/counts.h"
 #include "core/error.h"
+#include "fits/decompositions.h"
 #include "lab/frame/statistics.h"
 
 namespace fathom::lab {
@@ -15,14 +16,14 @@ namespace {
 
 /// Sum of squares left by y = a + b min(x - bend, 0) + c max(x - bend, 0).
 double squares_left(const LossCurve& curve, double bend) {
-  Eigen::MatrixX3d pieces(std::ssize(curve), 3);
+  Eigen::MatrixXd pieces(std::ssize(curve), 3);
   Eigen::VectorXd losses(std::ssize(curve));
   for (Eigen::Index i = 0; i < losses.size(); ++i) {
     const CurveDot& dot = curve[as_size(i)];
     pieces.row(i) << 1, std::min(dot.x - bend, 0.0), std::max(dot.x - bend, 0.0);
     losses[i] = dot.loss;
   }
-  return (losses - pieces * pieces.colPivHouseholderQr().solve(losses)).squaredNorm();
+  return (losses - pieces * fits::least_squares(pieces, losses)).squaredNorm();
 }
 
 }  // namespace
