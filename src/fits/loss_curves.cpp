@@ -44,7 +44,7 @@ std::optional<CurveFamily> CurveFamily::fit(std::span<const RunPoint> points, st
   }
   if (sizes.size() < 2) {
     reason = fmt::format("{} depth{} with two or more sizes; a transition needs two",
-                         sizes.size() == 0 ? "no" : "one", sizes.size() == 0 ? "" : " only");
+                         sizes.empty() ? "no" : "one", sizes.empty() ? "" : " only");
     return std::nullopt;
   }
   CurveFamily family;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "fits/decompositions.h"
 #include "fits/planted_world.h"
 
 namespace fathom::fits {
@@ -56,7 +57,7 @@ TEST(SurfacePosterior, FollowsABentRidge) {
   };
   const Crest crest = crest_of(posterior->likelihood(), prepared, form.surface, mode);
   const Eigen::Index along = form.surface.bowl_place() + 1;
-  const Eigen::VectorXd covariances = mode.information.inverse().col(along);
+  const Eigen::VectorXd covariances = pseudo_inverse(mode.information).col(along);
   for (const double deviations : {-2, -1, 1, 2}) {
     const Eigen::VectorXd straight = deviations / std::sqrt(covariances[along]) * covariances;
     Eigen::VectorXd bent = straight;
