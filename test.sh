@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 preset=${1:-release}
 tools/install_packages.sh tests
 cmake --preset "$preset" -DFATHOM_TESTS=ON >/dev/null
-# The checks run beside the build: neither keeps all cores busy all the time.
+# The checks run during the build: neither keeps all cores busy all the time.
 tools/check.sh "build/$preset" &
 checks=$!
 trap 'kill "$checks" 2>/dev/null || true' EXIT

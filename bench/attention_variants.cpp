@@ -3,9 +3,9 @@
 //   build/release/attention_variants [cpu | cuda] [TOKENS, default 16384] [THREADS, default 2]
 //
 // One layer, width 128, 4 heads; bf16 on a GPU, f32 on a CPU. Milliseconds are the least of five
-// runs, of the ops "attention" and "keys" and their backwards alone. Time in proportion to the
-// context is a row of numbers that double; features and patterns whose blocks are skipped stay
-// equal.
+// runs, for the ops "attention" and "keys" and their backwards only. Time proportional to the
+// context shows as a row of numbers that double; features, and patterns whose blocks are skipped,
+// stay constant.
 #include <fmt/format.h>
 
 #include <algorithm>

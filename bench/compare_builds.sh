@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Training steps of two builds, in turns, as a table of ratios:
+# Training steps of two builds, taking turns, as a table of ratios:
 #   bench/compare_builds.sh BEFORE AFTER [cpu|cuda] [SHAPES] [ROUNDS]
 # The best step of every round counts; taking turns keeps a machine that warms up or has neighbours
 # from favouring one. On a GPU 65,536 tokens per step, bf16; on CPU 2,048 tokens, f32.

@@ -5,8 +5,8 @@
 #
 #   bench/compare_probe.sh FOLDER IDS [cpu|cuda] [THREADS]
 #
-# bench/probe_folder.py makes a folder and ids. Needs PyTorch; PYTHON and PROBE_REMOVALS name other
-# programs. On a CPU, BLIS is preloaded where it is installed: Debian's default BLAS is slow.
+# bench/probe_folder.py makes a folder and ids. Needs PyTorch; PYTHON and PROBE_REMOVALS select
+# other programs. On a CPU, BLIS is preloaded where it is installed: Debian's default BLAS is slow.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 (($# >= 2)) || { sed -n '2,10p' "$0" >&2; exit 2; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Training steps on one GPU beside PyTorch's, in one go, as a table of ratios:
+# Training steps on one GPU compared with PyTorch's, in one go, as a table of ratios:
 #   bench/compare_torch.sh [SHAPES] [CONTEXT] [FATHOM] [MODES]
 # 65,536 tokens per step, vocabulary 2048, head size 64, bf16. PyTorch's best mode counts. With
-# TOGETHER=1 its shapes compile side by side (and start later for it) but are timed one by one.
+# TOGETHER=1 its shapes compile concurrently (and so start later) but are timed one by one.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 shapes=${1:-6x128,6x256,12x256,12x512,12x768,24x1024}

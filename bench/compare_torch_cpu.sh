@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Training speed on this CPU beside PyTorch (Debian's python3-torch) with BLIS preloaded, in one go.
+# Training speed on this CPU against PyTorch (Debian's python3-torch, BLIS preloaded), in one go.
 #
 #   bench/compare_torch_cpu.sh [SHAPES] [SECONDS per shape] [THREADS]
 #
 # Same shapes, batch 16 x 256 tokens, vocabulary 1000, tied embeddings, GELU, AdamW; best step of
 # each. Every shape runs in three processes of its own, one after the other (PyTorch, f32, bf16), so
-# that peak memory is that of a process and slow changes of the machine meet all three alike. Needs
-# python3-torch and libblis4-openmp; set FATHOM to another binary if you like.
+# that peak memory is that of one process and slow changes of the machine affect all three alike.
+# Needs python3-torch and libblis4-openmp; set FATHOM to another binary if you like.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 shapes=${1:-2x64,4x128,6x192,6x256,12x256,12x384}

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Sizes and movements of activations against width and depth, standard beside CompleteP.
+# Sizes and movements of activations against width and depth, standard and CompleteP.
 #
 #   bench/coordinate_check.sh OUT [THREADS]
 #
 # Ten steps of every shape at three learning rates; tables on stdout, the picture in OUT/coordinates.svg.
-# The reference check of CompleteP is like it: head size 64, base depth 2, ten steps.
+# The reference check of CompleteP has the same settings: head size 64, base depth 2, ten steps.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$1 threads=${2:-$(nproc)}

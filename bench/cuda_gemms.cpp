@@ -1,5 +1,5 @@
 // Times the GEMMs of a transformer layer on the GPU: cuBLASLt's, and those with an activation or a
-// norm in their epilogue beside what they replace.
+// norm in their epilogue next to what they replace.
 //
 //   cuda_gemms 128 256 512                 # widths, 65,536 tokens
 //   cuda_gemms 128 gelu                    # another activation
@@ -19,7 +19,7 @@ using namespace fathom::engine::cuda;
 namespace {
 
 constexpr std::int64_t kTokens = 65536;
-constexpr double kBytesPerMicrosecond = 4.2e6;  // of the floors
+constexpr double kBytesPerMicrosecond = 4.2e6;  // for the floors
 
 struct Bench {
   Gpu gpu = find_gpu(0);
@@ -27,7 +27,7 @@ struct Bench {
   GemmLibrary gemms{0, "", nullptr};
   int repeats = 20;
   ActivationKind kind = ActivationKind::gelu_tanh;
-  // Of the ops that are bound.
+  // For the ops being bound.
   Tensors tensors;
   std::vector<void*> places;
   std::shared_ptr<Scratch> scratch = std::make_shared<Scratch>();

@@ -1,4 +1,4 @@
-// What the benchmarks of kernels share.
+// What the kernel benchmarks share.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -34,8 +34,8 @@ inline Block random_block(std::int64_t size, bool bf16, float scale, unsigned se
   return block;
 }
 
-/// Microseconds of a call, the mean of `repeats` after some that do not count; L2 as the calls
-/// leave it.
+/// Microseconds of a call, the mean of `repeats` after some warm-up calls; L2 is as the calls leave
+/// it.
 template <class Call>
 double time_call(cudaStream_t stream, int repeats, const Call& call) {
   cudaEvent_t begin, end;

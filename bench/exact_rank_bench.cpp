@@ -5,7 +5,7 @@
 //
 // Elimination of a full-rank n x n matrix counts 2/3 n^3 operations. A grid entry counts the
 // multiply-adds of gram_operations(), two operations each, and nothing for reductions, which are
-// listed beside; interpolation is left out by timing whole matrices.
+// listed alongside; interpolation is left out by timing whole matrices.
 #include <cblas.h>
 #include <fmt/format.h>
 
@@ -34,8 +34,8 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Processor time of this thread, which does all the work: other programs cost it nothing but
-/// their share of the caches.
+/// CPU time of this thread, which does all the work: other programs affect it only through the
+/// caches.
 template <class Work>
 double seconds(const Work& work) {
   const double start = thread_seconds();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Best learning rate against width and depth, standard parametrisation beside CompleteP.
+# Best learning rate against width and depth, standard parametrisation and CompleteP.
 #
 #   bench/learning_rate_sweep.sh TOKENS OUT [JOBS] [STEPS]
 #
@@ -15,7 +15,7 @@ tokens=$1 out=$2 jobs=${3:-$(nproc)} steps=${4:-300}
 fathom=${FATHOM:-build/release/fathom}
 shapes=${SHAPES:-"16x256 16x128 8x128 4x128 2x256 16x64 2x64"}
 rates=${RATES:-"0.0005 0.001 0.002 0.004 0.008 0.016 0.032"}
-# Only named when it is asked for: a build without devices knows no such key.
+# Passed only when requested: a build without devices has no such key.
 device=${DEVICE:+--set train.device=$DEVICE}
 mkdir -p "$out"
 

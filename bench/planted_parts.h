@@ -38,7 +38,7 @@ inline void print(const std::string& title, const Tallies& tallies) {
   std::fflush(stdout);
 }
 
-/// work(i) for i < count on all processors; every i has its own place for what it finds.
+/// work(i) for i < count on all processors; every i has its own place for its results.
 template <class Work>
 void for_all(std::size_t count, Work&& work) {
   std::atomic<std::size_t> next = 0;
@@ -50,11 +50,11 @@ void for_all(std::size_t count, Work&& work) {
   }
 }
 
-/// Intervals of the surface on planted worlds `first` and on, of kinds whose name has `only` in it.
+/// Intervals of the surface on planted worlds from `first` on, of kinds whose name contains `only`.
 void count_surfaces(int worlds, int first, const std::string& only);
 
-/// What a design costs beside an evenly grown grid, for goals whose name begins with `only`; one
-/// line a world and round with `rounds`.
+/// What a design costs compared with an evenly grown grid, for goals whose name begins with `only`;
+/// with `rounds`, one line per world and round.
 void compare_designs(int worlds, int first, const std::string& only, bool rounds);
 
 }  // namespace fathom::fits

@@ -1,4 +1,4 @@
-// How often stated 95 % intervals hold the planted truth: planted_truth [DRAWS, default 100]
+// How often stated 95 % intervals cover the planted truth: planted_truth [DRAWS, default 100]
 // [transitions|joint|surface|design|rounds] [FIRST, default 1] [ONLY: a part of the name of a kind
 // of world or of a goal].
 //
@@ -6,9 +6,9 @@
 // judged on others.
 //
 // Synthetic studies with known transitions, a and b, with a known joint law and with a known
-// surface; the share of draws whose interval holds the truth, for every kind of interval Fathom
-// states. `design`: what an adaptive study costs beside a grid; `rounds`: the same with every round
-// as CSV (kind, goal, world, FLOPs, error).
+// surface; the share of draws whose interval covers the truth, for every kind of interval Fathom
+// states. `design`: what an adaptive study costs compared with a grid; `rounds`: the same with
+// every round as CSV (kind, goal, world, FLOPs, error).
 #include <fmt/format.h>
 
 #include <cstdlib>

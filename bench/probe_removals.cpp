@@ -22,7 +22,7 @@
 namespace fathom::probe {
 namespace {
 
-/// Wall and processor seconds: the latter hardly know what else the machine does.
+/// Wall and CPU seconds: the latter hardly depend on what else the machine does.
 class Stopwatch {
  public:
   double wall() const {

@@ -4,7 +4,7 @@
 //
 // ready      from navigation until script has run, first chart is drawn and the page is idle
 // frames     time between frames while the page or the table scrolls, or the pointer moves over the
-//            chart with most points; 16.7 ms is the screen's own pace
+//            chart with most points; 16.7 ms is the screen's own interval
 // answers    from the click to the next frame
 import { statSync } from 'node:fs';
 import { launch, open, Reports, show, kCharts } from '../web/test/browser.mjs';
@@ -36,7 +36,7 @@ const frames = (page, count, step) =>
     [count, step],
   );
 
-/// From a click until the next frame is there.
+/// From a click to the next frame.
 const answer = (page, selector) =>
   page.evaluate(async (wanted) => {
     const start = performance.now();

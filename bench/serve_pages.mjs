@@ -3,7 +3,7 @@
 //
 //   FATHOM=build/release/fathom node bench/serve_pages.mjs
 //
-// first      the page asked for first after the start: the server reads every run folder
+// first      the first page requested after the start: the server reads every run folder
 // again      the same page once more
 // paint      first contentful paint; ready: the script has run and the page is idle
 import { execFileSync, spawn } from 'node:child_process';

@@ -1,10 +1,10 @@
-// What checking checksums costs, in one run on one machine:
+// The cost of verifying checksums, in one run on one machine:
 //
 //   build/release/verification_cost [MEGABYTES of text, default 64]
 //
-// Times are the least of several tries, beside what they are a part of: the hash of the ids beside
-// opening a corpus and beginning to train on it, a line of metrics beside a step, the hashes of a
-// checkpoint beside loading it.
+// Times are the least of several tries, next to what they are a part of: the hash of the ids next
+// to opening a corpus and starting to train on it, a line of metrics next to a step, the hashes of
+// a checkpoint next to loading it.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -56,7 +56,7 @@ std::filesystem::path prepare_tokens(const ScratchFolder& folder, std::size_t me
   return request.output;
 }
 
-/// What of the ids is hashed before the first step: the block hashes, and the blocks that the
+/// The part of the ids hashed before the first step: the block hashes, and the blocks that the
 /// evaluation reads. The others are hashed as steps reach them. Returns the seconds of one block.
 double measure_opening(const std::filesystem::path& path, const train::RunSpec& spec,
                        double hashing) {

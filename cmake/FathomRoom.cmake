@@ -1,16 +1,16 @@
 # fathom_room(NAME [HOT|COLD] USES room... LINKS library...)
 #
 # A room is one folder of src/ and one static library, fathom_NAME. USES is the complete list of
-# rooms whose headers it may include. A release compiles rooms with -O1: with -O2 a fit takes as long,
-# and the compiler a third longer. HOT ones, whose plain loops over numbers should become vector code,
-# get -O3; COLD ones, which call others to do the work, get -Og, which spares a quarter of the time
-# to compile them (a fit compiled so takes 1.4 times as long, experiments of the lab 2.5 times).
+# rooms whose headers it may include. A release compiles rooms with -O1: with -O2 a fit takes as
+# long and compiling takes a third longer. HOT ones, whose plain loops over numbers should become
+# vector code, get -O3; COLD ones, which call others to do the work, get -Og, which saves a quarter
+# of the compile time (a fit then takes 1.4 times as long, experiments of the lab 2.5 times).
 #
 # fathom_part(PATTERN USES folder...)     files inside a room and the folders of it they may include
 # fathom_users(FOLDER USES room...)       code outside src/ and the rooms it may include
 #
-# The rules are written to rooms.txt in the build folder, and tests/architecture holds every #include
-# of the tree against them.
+# The rules are written to rooms.txt in the build folder, and tests/architecture checks every
+# #include of the tree against them.
 set_property(GLOBAL PROPERTY FATHOM_ROOM_RULES "")
 
 function(fathom_room name)

@@ -1,7 +1,7 @@
-# Sets FATHOM_CUDA: whether the CUDA module is built. It is where nvcc is found, unless told
-# otherwise; a build without it says so in one line and is complete but for `--device cuda`.
+# Sets FATHOM_CUDA: whether the CUDA module is built. It is built where nvcc is found, unless
+# disabled; a build without it says so in one line and is complete except for `--device cuda`.
 #
-# By default the module serves compute capability 8.0 and later: with a GPU in this machine it is
+# By default the module supports compute capability 8.0 and later: with a GPU in this machine it is
 # compiled for that alone; without one for 9.0 (sm_90a) in machine code, and as PTX of 8.0 that the
 # driver translates on 8.x, 10.0, 12.0 and later. Kernels that only Hopper has are always sm_90a.
 find_program(NVIDIA_SMI nvidia-smi)
@@ -26,7 +26,7 @@ if(CMAKE_CUDA_COMPILER)
   set(CMAKE_CUDA_ARCHITECTURES ${FATHOM_CUDA_ARCHITECTURES})
   set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
   enable_language(CUDA)
-  # CMake 3.25 knows no C++20 for nvcc and would silently fall back to C++17.
+  # CMake 3.25 does not know C++20 for nvcc and would silently fall back to C++17.
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")

@@ -1,12 +1,13 @@
 # fathom_precompile(NAME LEVEL HEADERS header... LINKS library...)
 # fathom_use_precompiled(TARGET NAME LEVEL)
 #
-# Precompiled headers that many targets share. GCC takes them only with the same code generation
+# Precompiled headers that many targets share. GCC accepts them only with the same code generation
 # flags, which is why every room is compiled with OpenMP, though few use it. And it compiles what
-# includes them at the level of optimisation they were made with, whatever the command line says: so
-# there is one form for each level, and a target says its level here and nowhere else. Only a release
-# build has levels. Where the files of a room are compiled together (FATHOM_UNITY) a room has nothing
-# to share: making the headers takes longer than they spare. Tests have: twenty programs.
+# includes them at the optimisation level they were built with, whatever the command line says: so
+# there is one form for each level, and a target sets its level here and nowhere else. Only a
+# release build has levels. Where the files of a room are compiled together (FATHOM_UNITY) a room
+# has nothing to share: building the headers takes longer than they save. Tests do: they are twenty
+# programs.
 function(fathom_precompile name level)
   cmake_parse_arguments(PCH "" "" "HEADERS;LINKS" ${ARGN})
   if(NOT FATHOM_PCH)

@@ -2,7 +2,7 @@
 #
 # With FATHOM_UNITY the C++ sources of a target are compiled together, 36 (or MOST) at most, so that
 # the headers they share (JSON, Eigen, fmt, gtest) are read and instantiated once for most rooms. The
-# release preset does so; a build for daily work does not, where one changed file should compile
+# release preset does so; a build for daily work does not, as there one changed file should compile
 # alone. Files with compile options of their own always stay alone. Names in anonymous namespaces
 # must therefore differ within a room.
 function(fathom_unite target)

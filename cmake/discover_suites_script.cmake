@@ -5,11 +5,11 @@ string(REGEX MATCHALL "(^|\n)[^ \n][^ \n]*\\." suites "${listing}")
 if(NOT suites)
   message(FATAL_ERROR "${PROGRAM} lists no tests")
 endif()
-# Suites of two programs may have one name.
+# Suites of two programs may have the same name.
 get_filename_component(room ${PROGRAM} NAME)
 string(REGEX REPLACE "_test$" "" room ${room})
 # Several programs at once share the cores (src/engine/cpu/thread_waiting.h); with both settings there,
-# a fathom that a test starts need not start itself again.
+# a fathom that a test starts need not re-execute itself.
 set(properties "SKIP_RETURN_CODE 77 ENVIRONMENT \"GOMP_SPINCOUNT=1000;OPENBLAS_NUM_THREADS=1\"")
 set(text "")
 foreach(suite IN LISTS suites)

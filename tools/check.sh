@@ -9,7 +9,7 @@
 #            tests/.
 #   headers  headers of src/ that changed, or with --all every one, compile alone
 #
-# The last two write to BUILD_FOLDER/tidy (default build/release/tidy) and may run beside a build.
+# The last two write to BUILD_FOLDER/tidy (default build/release/tidy) and may run during a build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,7 +49,7 @@ check_size() {
   [ -z "$long" ] || { echo "$long"; return 1; }
 }
 
-# The commit that changes count from; nothing where there is no history.
+# The commit that changes are counted from; nothing where there is no history.
 base() {
   local start
   start=$(git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null || true)
@@ -66,8 +66,8 @@ changed() {  # files of a pattern, the most changed first
   git diff --numstat --diff-filter=d "$start" -- "$1" | sort -k1,1nr | cut -f3
 }
 
-# Configures $build/tidy, beside a build that may be running: without units of many files, which
-# clang-tidy could not tell apart, and without precompiled headers of GCC, which clang does not read.
+# Configures $build/tidy, next to a build that may be running: without unity builds, whose files
+# clang-tidy could not tell apart, and without GCC's precompiled headers, which clang does not read.
 commands_for_single_files() {
   [ -n "$configured" ] && return
   cmake -S . -B "$build/tidy" -G Ninja -DCMAKE_BUILD_TYPE=Release -DFATHOM_UNITY=OFF -DFATHOM_PCH=OFF \

@@ -97,7 +97,7 @@ for (const file of files) {
       const why = brokenLink(match[1], file);
       if (why) complain(`link to ${match[1]}: ${why}`);
     }
-    // A changelog may name what is gone.
+    // A changelog may name paths that are gone.
     if (name === "CHANGELOG.md") continue;
     for (const path of namedPaths(line)) {
       if (!inRoot(path)) complain(`\`${path}\` does not exist`);

@@ -1,8 +1,8 @@
 // Fathom's half of the comparison with transformers (tools/check_transformers.py is the other):
 //
 //   hf_logits export FOLDER   writes a GPT-2 and a Llama model (grouped heads, CompleteP) with
-//                             random weights in Hugging Face layout, and Fathom's logits beside
-//                             them
+//                             random weights in Hugging Face layout, and next to them Fathom's
+//                             logits
 //   hf_logits check FOLDER    imports every model folder below FOLDER and compares its logits with
 //                             those that transformers stored there
 //

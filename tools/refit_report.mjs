@@ -1,8 +1,8 @@
-// Writes the report of a study whose run folders were not kept anew, with today's fit and page:
+// Rewrites the report of a study whose run folders were not kept, with today's fit and page:
 //   FATHOM=build/release/fathom node tools/refit_report.mjs docs/results/levine-h200/completep
 //
-// The old page holds its document; runs, curves and spec are taken from it, the fit is made again
-// from the table of points, and law.json follows.
+// The old page holds its document; runs, curves and spec are taken from it, the fit is redone from
+// the table of points, and law.json is rewritten with it.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 // Bundles src/ into one HTML template per page: node build.mjs FOLDER
 //
-// The script and the style sheet stand inside the page, so that it opens from file:// without a
+// The script and the style sheet are inside the page, so that it opens from file:// without a
 // network. The marks @fathom-...@ are filled in by src/report.
 import { build } from 'esbuild';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';

@@ -1,8 +1,8 @@
 // Makes src/generated/NAME_schema.ts from every schema/NAME.schema.json:   node generate_types.mjs
 //
 // Every definition of a schema becomes an interface, and the fields of a run become a table from
-// which the page builds its columns. What the page reads is checked against these types, so a field
-// that nobody writes does not compile.
+// which the page builds its columns. What the page reads is checked against these types, so reading
+// a field that is never written does not compile.
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -20,7 +20,7 @@ const type_name = (name) =>
 
 const kTypes = { string: 'string', number: 'number', integer: 'number', boolean: 'boolean' };
 
-/// The TypeScript type of a schema; `indent` is that of the line it stands on.
+/// The TypeScript type of a schema; `indent` is that of its line.
 function type_of(schema, indent) {
   if (schema.$ref) return type_name(schema.$ref.split('/').pop());
   if ('const' in schema) return JSON.stringify(schema.const);

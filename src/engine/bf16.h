@@ -1,4 +1,4 @@
-// bf16: the upper half of an f32. Rounded to the nearest, to even at ties.
+// bf16: the upper half of an f32. Rounding is to nearest, ties to even.
 #pragma once
 
 #include <bit>

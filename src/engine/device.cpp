@@ -22,7 +22,7 @@ struct Loaded {
   std::string why;
 };
 
-/// Beside the program, in the lib folder of its installation, or wherever the loader looks.
+/// Next to the program, in the lib folder of its installation, or wherever the loader looks.
 void* open_module(std::string& why) {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -69,7 +69,7 @@ int number_in_environment(const char* name, int otherwise) {
 }  // namespace
 
 const CudaModule* find_cuda_module(std::string* why) {
-  // Opened once for the life of the process: CUDA does not survive being closed and opened again.
+  // Opened once per process: CUDA does not survive being closed and reopened.
   static const Loaded loaded = load();
   if (why != nullptr && loaded.module == nullptr) *why = loaded.why;
   return loaded.module;

@@ -27,10 +27,10 @@ struct Device {
   int index = 0;    // cuda
 };
 
-/// For whom to finish a plan that will run on this device. DeviceError when it is not there.
+/// The target of a plan that will run on this device. DeviceError if the device is missing.
 PlanTarget target_of(const Device& device);
 
-/// `plan` must outlive the executor. DeviceError when the device is not there.
+/// `plan` must outlive the executor. DeviceError if the device is missing.
 std::unique_ptr<Executor> make_executor(const StepPlan& plan, const Device& device);
 
 /// The loaded module. DeviceError, in one line: no module, a module of another build, no GPU.
@@ -42,10 +42,10 @@ const CudaModule* find_cuda_module(std::string* why);
 bool find_cuda_device();
 
 /// Options as the user's environment sets them: a cache file in the cache folder;
-/// FATHOM_CUDA_LANES=1 for no work side by side, FATHOM_CUDA_GENERIC=1 for a GPU of compute
-/// capability 9.0 to use the kernels of all others.
+/// FATHOM_CUDA_LANES=1 runs all work on one lane, FATHOM_CUDA_GENERIC=1 makes a GPU of compute
+/// capability 9.0 use the kernels of all others.
 CudaOptions cuda_options(int device = 0);
-/// The same two steps with options of one's own.
+/// target_of() for a GPU with the given options.
 PlanTarget cuda_target(const CudaOptions& options);
 
 }  // namespace fathom::engine

@@ -1,5 +1,5 @@
-// What runs a plan: owns the memory of all storages and executes programs. Implementations: ref
-// (double precision, naive, the truth), cpu, and a CUDA module loaded at run time.
+// Runs a plan: owns the memory of all storages and executes programs. Implementations: ref (double
+// precision, naive, the reference), cpu, and a CUDA module loaded at run time.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace fathom::engine {
 struct NormalDraw {
   RandomStream random;
   double deviation = 1;
-  std::int64_t later_begin = -1;  // elements from here on have another deviation; -1: none has
+  std::int64_t later_begin = -1;  // elements from here on have another deviation; -1: none do
   double later_deviation = 1;
 
   float value(std::int64_t i) const {
@@ -36,20 +36,20 @@ class Executor {
   virtual const StepPlan& plan() const = 0;
 
   /// Copies host values into a tensor (rounded to its type) and back. Sizes must be equal.
-  /// Activations are readable only if the plan keeps them. Writing a parameter does not touch its
-  /// compute copy: run(Program::refresh) after the last one.
+  /// Activations are readable only if the plan keeps them. Writing a parameter does not update its
+  /// compute copy: call run(Program::refresh) after the last write.
   virtual void write(TensorId id, std::span<const float> values) = 0;
   virtual void write_tokens(TensorId id, std::span<const std::int32_t> values) = 0;
   virtual void read(TensorId id, std::span<float> values) const = 0;
-  /// Fills an f32 tensor with exactly the values of NormalDraw::value, drawn where the tensor lies.
-  /// False when the executor leaves that to the host: then write().
+  /// Fills an f32 tensor with exactly the values of NormalDraw::value, drawn where the tensor is
+  /// stored. False when the executor leaves that to the host: then call write().
   virtual bool draw(TensorId /*id*/, const NormalDraw& /*draw*/) { return false; }
 
   /// Runs one program. On an asynchronous device this may return before it is done; read() waits.
   virtual void run(Program program, const StepScalars& scalars) = 0;
 
-  /// What is asked while a program runs, from any thread: true abandons it with a StoppedError, and
-  /// what it was to compute is undefined. Empty: nobody is asked. An executor may be deaf.
+  /// Sets what is polled while a program runs, from any thread: true abandons the program with a
+  /// StoppedError and leaves its results undefined. Empty: no polling. An executor may ignore it.
   virtual void hear(const std::function<bool()>& /*stop*/) {}
 
   /// run(), op by op: calls `report(op index, seconds)` for each. For profiles.
@@ -57,8 +57,8 @@ class Executor {
                          const std::function<void(std::size_t, double)>& /*report*/) {
     run(program, scalars);
   }
-  /// A tensor of one number, as it is when all work asked for so far is done. answer() waits for
-  /// that work, not for later work; questions are answered in their order, each once.
+  /// ask() requests the value of a one-element tensor as of the end of all work submitted so far.
+  /// answer() waits for that work, not for later work; requests are answered in order, each once.
   virtual void ask(TensorId id) {
     float value = 0;
     read(id, {&value, 1});
@@ -69,13 +69,13 @@ class Executor {
     answers_.pop_front();
     return value;
   }
-  /// Returns when everything asked for is done.
+  /// Returns when all submitted work is done.
   virtual void wait() const {}
 
-  /// Keeps a text of 2- or 4-byte token ids beside the model, so that batches need not cross from
-  /// the host. False when the executor has no memory apart from the host's: then write_tokens.
+  /// Keeps a text of 2- or 4-byte token ids next to the model, so that batches need not be copied
+  /// from the host. False when the executor has only host memory: then use write_tokens.
   virtual bool hold_text(std::span<const std::byte>, int /*bytes_per_token*/) { return false; }
-  /// From the text held: row b of `inputs` begins at starts[b], row b of `targets` one further.
+  /// From that text: row b of `inputs` begins at starts[b], row b of `targets` one token later.
   virtual void write_windows(TensorId /*inputs*/, TensorId /*targets*/,
                              std::span<const std::uint64_t> /*starts*/) {
     throw InternalError("this executor holds no text");
@@ -88,7 +88,7 @@ class Executor {
   std::deque<float> answers_;
 };
 
-/// Reads a tensor of one number.
+/// Reads a one-element tensor.
 inline float read_scalar(const Executor& executor, TensorId id) {
   float value = 0;
   executor.read(id, {&value, 1});

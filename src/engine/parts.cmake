@@ -1,6 +1,6 @@
 # What the files of the engine may include inside it; the first pattern that matches a file decides.
-# A plan and an op's description know no backend, a backend knows no other, and ops do not know each
-# other. Fused ops are made of the others.
+# A plan and an op's description know no backend, backends do not know each other, nor do ops. Fused
+# ops are made of the others.
 fathom_part(engine/plan/* USES engine engine/ops)
 fathom_part(engine/plan/*/* USES engine engine/plan engine/ops)
 fathom_part(engine/ref/* USES engine engine/plan engine/ops)

@@ -31,7 +31,7 @@ double gemm_flops(int threads, DType dtype) {
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   dnnl::stream stream(engine);
   cpu::Matmul gemm(engine, {.m = kSize, .n = kSize, .k = kSize, .input = dtype, .result = dtype});
-  // Zeros would let the processor run cooler than real numbers do.
+  // Zeros would let the processor run cooler than real data.
   const std::vector<float> a(kSize * kSize, 1.5f), b(kSize * kSize, 0.75f);
   std::vector<float> c(kSize * kSize);
   const double seconds = best_seconds(20, [&] { gemm.run(stream, a.data(), b.data(), c.data()); });

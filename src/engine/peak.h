@@ -1,5 +1,5 @@
-// The speed of light of a device, measured: GEMMs so large that nothing else matters, and a pass
-// over more memory than any cache holds. Training speeds are compared with these.
+// Measured peak rates of a device: GEMMs so large that nothing else matters, and a pass over more
+// memory than any cache holds. Training speeds are compared with these.
 #pragma once
 
 #include "engine/device.h"

@@ -1,4 +1,4 @@
-// Shape rules of ops: a broken one is a bug of the code that built the plan.
+// Shape rules of ops: a violation is a bug in the code that built the plan.
 #pragma once
 
 #include "core/error.h"

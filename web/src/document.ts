@@ -1,7 +1,7 @@
 // The report's input, read with suspicion: any field may be null, missing or of another type, and
 // the page must still say what it can. After `read_study` every number is finite or null and every
-// list exists. Which fields there are stands in schema/report.schema.json; a name that is not in it
-// does not compile.
+// list exists. The fields are defined in schema/report.schema.json; a name that is not in it does
+// not compile.
 import * as schema from './generated/report_schema';
 
 export type RunField = keyof schema.Run;
@@ -81,12 +81,12 @@ export interface Study {
   law: Law | null;
   joint: JointLaw | null;
   verdict: string;
-  cautions: string[]; // what the fit says the runs cannot tell
+  cautions: string[]; // what the fit says the runs cannot determine
   has_fit: boolean;
   published: Law | null;
 }
 
-/// What a document claims to be a T: the fields may be looked at, their values are unknown.
+/// What a document claims to be a T: the fields may be read, their values are unknown.
 type Claimed<T> = { readonly [Field in keyof T]?: unknown };
 
 const object = <T>(value: unknown): Claimed<T> =>

@@ -1,5 +1,5 @@
-// Elements from a tag, attributes and children. Text is always a text node: nothing that stands in
-// a document can become markup.
+// Elements from a tag, attributes and children. Text is always a text node: nothing in a document
+// can become markup.
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined>;
 

@@ -1,4 +1,4 @@
-// The report: reads the document that stands in the page and builds the page from it.
+// The report: reads the document embedded in the page and builds the page from it.
 import { cost } from './charts/cost';
 import { depth_legend } from './charts/depth_legend';
 import { depth_width_map } from './charts/depth_width_map';
@@ -47,7 +47,7 @@ function cautions(model: Model): HTMLElement | null {
   return h('ul', { class: 'warning cautions', role: 'note' }, ...items);
 }
 
-/// Warnings of the command line begin in lower case and end without a stop.
+/// Warnings of the command line begin in lower case and end without a full stop.
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 function budget_note(model: Model): string {
@@ -60,7 +60,7 @@ function budget_note(model: Model): string {
   );
 }
 
-/// Parts of the page that are made again when the document changes.
+/// Parts of the page that are rebuilt when the document changes.
 class Fresh {
   private readonly fill_: (() => void)[] = [];
 
@@ -77,7 +77,7 @@ class Fresh {
   }
 }
 
-/// Builds the page; `live` stands above the report. Returns what draws it again.
+/// Builds the page; `live` goes above the report. Returns a function that redraws it.
 function build(model: Model, live: HTMLElement | null): () => void {
   const fresh = new Fresh();
   const store = new Store(model.depths);

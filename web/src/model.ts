@@ -47,7 +47,7 @@ function longest_runs(runs: Run[]): Run[] {
   return runs.filter((run) => (run.tokens ?? 0) === most.get(shape_of(run)));
 }
 
-/// Stopping early is an end like another; other programs have their own words.
+/// A run that stopped early is finished too; other programs have their own words.
 const kFinished = ['finished', 'early_stopped', 'done', 'complete', 'completed'];
 
 /// A run without a status counts by its loss.

@@ -17,7 +17,7 @@ import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 import { kDocuments } from './make_document.mjs';
 
-/// The shell without windows first: a page takes two thirds of the processor time in it.
+/// The headless shell first: a page takes two thirds of the processor time in it.
 export function find_chromium() {
   for (const name of ['chromium-headless-shell', 'chromium', 'chromium-browser']) {
     for (const folder of (process.env.PATH ?? '').split(delimiter)) {
@@ -157,7 +157,7 @@ export async function open_address(browser, address, options = {}) {
   return page;
 }
 
-/// The document that stands in a page's file.
+/// The document embedded in a page's file.
 export function document_of(file) {
   const text = readFileSync(file, 'utf8');
   const begin = text.indexOf('>', text.indexOf('id="fathom-document"')) + 1;

@@ -122,7 +122,7 @@ export function chart_tests(test, { browser, reports }) {
     await page.close();
     const wide = await open(browser(), reports.render('usual'));
     await show(wide, 'depth-width-map');
-    // What is drawn later lies above.
+    // What is drawn later is on top.
     const above = await wide.evaluate(() => {
       const labels = document.querySelector('#depth-width-map .tile-labels');
       const lines = [...document.querySelectorAll('#depth-width-map .line')];

@@ -96,7 +96,7 @@ function reading_tests(test, { browser, labs }) {
     const shown = page.locator('#claim-rank-collapse [data-criterion="exponent"] .measured');
     assert.equal(Number(await shown.innerText()), Number(exponent.measured.toPrecision(5)));
     const left = document.claims.filter((claim) => !claim.result).length;
-    assert.equal(left, document.claims.length - 2);  // the expression was a question of its own
+    assert.equal(left, document.claims.length - 2);  // the expression was a custom question
     assert.match(
       await page.locator('header .cautions').innerText(),
       new RegExp(`${left} claims were not run here`),
@@ -145,7 +145,7 @@ function reading_tests(test, { browser, labs }) {
         const page = await open(browser(), lab.page, options);
         await show(page, 'rank-collapse-chart-1');
         assert.equal(await overflow(page), 0);
-        // On a phone the links scroll; elsewhere every one is whole.
+        // On a phone the links scroll; elsewhere every one is fully visible.
         const cut = await page.evaluate(() => {
           const bar = document.querySelector('.bar-links').getBoundingClientRect();
           const links = [...document.querySelectorAll('.bar-links a')];

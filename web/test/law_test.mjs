@@ -1,4 +1,4 @@
-// The law as it is drawn: the band is read from the page and held against the formula.
+// The law as it is drawn: the band is read from the page and checked against the formula.
 //
 //   ln d = a + b L,   error^2 = a_error^2 + (L b_error)^2 + 2 L correlation a_error b_error
 import assert from 'node:assert/strict';
@@ -17,7 +17,7 @@ const read_chart = (page, law) =>
     const band = figure.querySelector(`.law[data-law="${name}"] .band`).getAttribute('d');
     return {
       x: ticks('middle', 'x'),
-      y: ticks('end', 'y').map(([at, pixel]) => [at, pixel - 4]), // a label stands below its line
+      y: ticks('end', 'y').map(([at, pixel]) => [at, pixel - 4]), // a label is below its line
       outline: [...band.matchAll(/(-?[\d.]+),(-?[\d.]+)/g)].map((pair) => pair.slice(1).map(Number)),
     };
   }, law);
@@ -47,7 +47,7 @@ const error_at = (law, depth) =>
       2 * depth * (law.correlation ?? 0) * law.a_error * law.b_error,
   );
 
-/// Ticks stand on whole pixels, so a value read from them is off by about a pixel.
+/// Ticks lie on whole pixels, so a value read from them is off by about a pixel.
 async function assert_band(page, law, name = 'this study') {
   await show(page, 'transition-widths');
   const chart = await read_chart(page, name);

@@ -4,7 +4,7 @@
 //   loss(L, N) = E + A N^-alpha (1 + c (L - L*)^2 / (L* + 9)^2) + seed noise
 //
 // The penalty is symmetric in L, so two depths cross where L* is their midpoint: the transitions of
-// the document stand exactly on the law (reading "midpoint").
+// the document lie exactly on the law (reading "midpoint").
 //
 //   node make_document.mjs [RUNS|large|small|...] > document.json
 import { pathToFileURL } from 'node:url';
@@ -195,7 +195,7 @@ export const kDocuments = {
     make_document({ law: { a: 4.865, b: 0.0587, a_error: 0.272, b_error: 0.0732, correlation: -0.98 } }),
   independent: () =>
     make_document({ law: { a_error: 0.272, b_error: 0.0732, correlation: null } }),
-  /// Patience ran out in every fourth run: a result like another.
+  /// Every fourth run stopped early, which is a valid result.
   early_stopped: () => {
     const document = make_document();
     document.runs.forEach((run, i) => {

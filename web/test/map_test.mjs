@@ -1,5 +1,5 @@
-// The map of shapes, made by 'fathom plan --html'. What the page shows at the sliders' stops is held
-// against what the program prints for the same budget.
+// The map of shapes, made by 'fathom plan --html'. What the page shows at the sliders' stops is
+// compared with what the program prints for the same budget.
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';

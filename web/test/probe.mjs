@@ -46,7 +46,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/// Texts that reach beyond the picture they stand in.
+/// Texts that extend beyond the picture they are in.
 const clipped = (page) =>
   page.evaluate(() => {
     const found = [];

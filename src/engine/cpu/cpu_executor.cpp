@@ -15,8 +15,8 @@
 namespace fathom::engine {
 
 struct CpuExecutor::State {
-  /// Whether a program is to be abandoned. Once it is, every thread hears so until the next
-  /// program.
+  /// Whether to abandon the running program. Once true, it stays true for every thread until the
+  /// next program.
   struct Stop {
     std::function<bool()> question;
     std::atomic<bool> came = false;
@@ -45,7 +45,7 @@ struct CpuExecutor::State {
 CpuExecutor::CpuExecutor(const StepPlan& plan, const CpuOptions& options)
     : state_(new State{plan, options.threads, {}, {}, {}}) {
   state_->scratch = std::make_shared<cpu::Scratch>();
-  omp_set_num_threads(options.threads);  // of this thread's regions; oneDNN reads it too
+  omp_set_num_threads(options.threads);  // for this thread's parallel regions; oneDNN reads it too
   std::int64_t bytes = 0;
   for (const Storage storage : kEnumValues<Storage>) bytes += plan.storage_bytes(storage);
   cpu::require_memory(bytes);

@@ -1,9 +1,8 @@
-// Runs a plan on the processor: oneDNN for GEMMs, own kernels for the rest. Every op is
-// bound once to its memory, kernels and primitives; a run calls the bound ops in order, allocates
-// nothing and looks nothing up.
+// Runs a plan on the CPU: oneDNN for GEMMs, our own kernels for the rest. Every op is bound once to
+// its memory, kernels and primitives; a run calls the bound ops in order, allocates nothing and
+// looks nothing up.
 //
-// Results depend on the plan, the inputs, the instruction set and the number of threads, and on
-// nothing else.
+// Results depend only on the plan, the inputs, the instruction set and the number of threads.
 #pragma once
 
 #include <functional>

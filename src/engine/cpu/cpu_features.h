@@ -14,7 +14,7 @@ constexpr auto enum_names(Isa) {
 /// The best instruction set that both this build and this processor have.
 Isa best_isa();
 bool has_isa(Isa isa);
-/// Whether GEMMs of bf16 run in hardware; without it they work, slowly.
+/// Whether bf16 GEMMs run in hardware; without it they work, but slowly.
 bool has_bf16_gemms();
 
 namespace cpu {

@@ -14,7 +14,7 @@
 
 namespace fathom::engine::cpu {
 
-/// Memory that one op at a time may use; grows while ops are bound, fixed when they run.
+/// Memory for one op at a time; it grows while ops are bound and is fixed when they run.
 class Scratch {
  public:
   void reserve(std::int64_t floats) { size_ = std::max(size_, floats); }
@@ -35,7 +35,7 @@ struct Context {
   std::shared_ptr<dnnl::stream> stream;
   std::shared_ptr<Scratch> scratch;
   std::function<void*(TensorId)> address;  // nullptr for a tensor that does not exist
-  bool (*stop)(void*) = nullptr;           // of ops that may take minutes (AttentionArgs)
+  bool (*stop)(void*) = nullptr;           // for ops that may take minutes (AttentionArgs)
   void* stop_context = nullptr;
 
   Operand operand(TensorId id) const {

@@ -1,9 +1,9 @@
 // The vectorised kernels as a table of functions, one table per instruction set. A kernel works on
-// a range of rows (or elements) and knows nothing of threads; cpu::bind gives out the ranges.
+// a range of rows (or elements) and knows nothing of threads; cpu::bind assigns the ranges.
 //
-// Kernels are compiled once per instruction set from ops/*/*_simd.cpp, which include nothing of the
-// standard library that has code in headers: the linker could otherwise keep a copy of it that
-// this machine cannot run.
+// Kernels are compiled once per instruction set from ops/*/*_simd.cpp, which include no standard
+// headers with code in them: the linker could otherwise keep a copy of that code that this machine
+// cannot run.
 #pragma once
 
 #include <cstdint>
@@ -134,7 +134,7 @@ struct AttentionArgs {
   AttentionKind kind;
   MaskKind mask;
   float scale;
-  /// Asked before every block of queries; true leaves the rest undone. Null: nobody asks.
+  /// Polled before every block of queries; true skips the rest. Null: never polled.
   bool (*stop)(void*);
   void* stop_context;
 };
@@ -158,9 +158,9 @@ struct Kernels {
   double (*sum_of_squares)(const float*, std::int64_t count);
   void (*map_keys_forward)(const KeyArgs&, std::int64_t begin, std::int64_t end);
   void (*map_keys_backward)(const KeyArgs&, std::int64_t begin, std::int64_t end);
-  /// Gradients of the rows [begin, end) of the weight; of `smear`, of its numbers.
+  /// Gradients of the weight's rows [begin, end); for `smear`, of its elements.
   void (*map_keys_weight)(const KeyArgs&, std::int64_t begin, std::int64_t end);
-  /// One task is one (sequence, key head); scratch as attention_scratch_floats says.
+  /// One task is one (sequence, key head); scratch is sized by attention_scratch_floats.
   void (*attention_forward)(const AttentionArgs&, std::int64_t task, float* scratch);
   void (*attention_backward)(const AttentionArgs&, std::int64_t task, float* scratch);
   std::int64_t (*attention_scratch_floats)(const AttentionArgs&);

@@ -9,10 +9,11 @@ namespace {
 
 using dnnl::memory;
 
-// Without oneDNN's kernels for AMX tiles: version 2.6 neither asks Linux for the tile registers
-// (needed since 5.16) nor minds a processor that does not describe them (CPUID leaf 1Dh, hidden by
-// some virtual machines), and dies of an illegal instruction. oneDNN keeps the instruction set of
-// its first call, so this is settled before main. Who sets ONEDNN_MAX_CPU_ISA decides alone.
+// Disables oneDNN's kernels for AMX tiles: version 2.6 neither asks Linux for the tile registers
+// (needed since 5.16) nor copes with a processor that does not describe them (CPUID leaf 1Dh,
+// hidden by some virtual machines), and crashes on an illegal instruction. oneDNN keeps the
+// instruction set of its first call, so this is settled before main. ONEDNN_MAX_CPU_ISA, where set,
+// takes precedence.
 [[maybe_unused]] const bool kWithoutTiles = [] {
   return std::getenv("ONEDNN_MAX_CPU_ISA") == nullptr &&
          dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16) == dnnl::status::success;

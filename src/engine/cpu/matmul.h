@@ -1,4 +1,4 @@
-// One GEMM of fixed sizes by oneDNN, its primitive made once.
+// One GEMM of fixed size by oneDNN; its primitive is created once.
 //
 //   C[M, N] (+)= op(A)[M, K] op(B)[K, N] (+ bias[N]),   row-major, op is identity or transpose
 #pragma once

@@ -17,7 +17,7 @@ constexpr std::size_t kHugePage = std::size_t{1} << 21;
   throw DeviceError("not enough memory for this model: " + std::to_string(bytes >> 20) + " MiB");
 }
 
-/// Maps one huge page more than needed and gives back what lies before and after.
+/// Maps one huge page more than needed and unmaps what lies before and after the aligned block.
 MemoryBlock map_huge(std::size_t bytes) {
   const std::size_t size = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   void* mapped =
@@ -46,7 +46,7 @@ MemoryBlock allocate_block(std::int64_t bytes) {
   const auto wanted = static_cast<std::size_t>(bytes);
   if (wanted >= kHugePage) {
     MemoryBlock block = map_huge(wanted);
-    std::memset(block.get(), 0, wanted);  // takes the pages now, not in the first step
+    std::memset(block.get(), 0, wanted);  // faults the pages in now, not in the first step
     return block;
   }
   const auto unit = static_cast<std::size_t>(kTensorAlignment);

@@ -1,6 +1,6 @@
-// A zeroed block of memory that a plan's storage or the scratch of its ops lies in. Large blocks
-// are mapped on their own, aligned for huge pages: a GEMM that walks down columns touches a new
-// small page with every row. The system may refuse huge pages; nothing depends on them.
+// A zeroed block of memory for a plan's storage or the scratch of its ops. Large blocks are mapped
+// separately, aligned for huge pages: a GEMM that walks down columns touches a new small page with
+// every row. The system may refuse huge pages; nothing depends on them.
 #pragma once
 
 #include <cstdint>

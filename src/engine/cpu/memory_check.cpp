@@ -17,7 +17,7 @@ constexpr double kAny = std::numeric_limits<double>::infinity();
 constexpr double kMebibyte = 1 << 20;
 
 double group_limit() {
-  double bytes = 0;  // "max" when there is none: the number then fails to parse
+  double bytes = 0;  // without a limit the file says "max", which fails to parse
   return std::ifstream("/sys/fs/cgroup/memory.max") >> bytes ? bytes : kAny;
 }
 

@@ -1,7 +1,7 @@
-// Whether this machine has the memory that a model takes, asked before a page of it is touched.
+// Checks that this machine has the memory a model needs, before a page of it is touched.
 //
-// Linux promises memory that it does not have, and kills a process, not always the one that asked,
-// when the promise falls due. So a model is held against what is free now.
+// Linux overcommits memory: when more is used than it has, it kills a process, not always the one
+// that asked. So a model's needs are compared with what is free now.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fathom::engine::cpu {
 
-/// Bytes that can be taken without pushing others out: "MemAvailable" and "SwapFree" of
+/// Bytes that can be taken without displacing others: "MemAvailable" and "SwapFree" of
 /// /proc/meminfo, or the control group's limit where that is lower. Infinite where `meminfo` does
 /// not say.
 double available_bytes(const std::string& meminfo, double group_limit);

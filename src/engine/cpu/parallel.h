@@ -1,5 +1,5 @@
-// Work divided over OpenMP threads, the ones oneDNN uses too: a second pool would fight them for
-// the cores. The division depends on the count of items and threads alone.
+// Work divided over the OpenMP threads that oneDNN uses too: a second pool would compete with them
+// for the cores. The division depends only on the number of items and threads.
 #pragma once
 
 #include <omp.h>

@@ -1,6 +1,6 @@
-// Vectors of the instruction set a translation unit is compiled for, and the few functions of them
-// that kernels need. FATHOM_ISA names the namespace (portable, avx2, avx512), so that the three
-// builds of one kernel never meet in the linker. Only for ops/*_simd.cpp.
+// Vectors of the instruction set a translation unit is compiled for, and the few functions on them
+// that kernels need. FATHOM_ISA names the namespace (portable, avx2, avx512, avx512bf16), so that
+// the four builds of one kernel never clash in the linker. Only for ops/*_simd.cpp.
 #pragma once
 
 #ifdef __AVX512F__
@@ -109,9 +109,9 @@ static inline VecI lane_numbers() {
   return numbers;
 }
 
-/// Lane i of the result is lane places[i] of a and, from kLanes on, of b.
+/// Lane i of the result is lane places[i] of a, or from kLanes on, lane places[i] - kLanes of b.
 static inline Vec shuffle(Vec a, Vec b, VecI places) {
-#ifdef __clang__  // shuffles by constants only; nobody waits for its builds (fuzz targets)
+#ifdef __clang__  // shuffles by constants only; speed does not matter there (fuzz targets)
   Vec result;
   for (std::int32_t i = 0; i < kLanes; ++i) {
     result[i] = places[i] < kLanes ? a[places[i]] : b[places[i] - kLanes];
@@ -155,7 +155,7 @@ static inline void transpose(Vec v[kLanes]) {
 }
 
 /// exp with a relative error below 2e-7; 0 below -87.3, so that masked scores vanish exactly;
-/// a NaN goes through.
+/// a NaN is passed through.
 static inline Vec exp(Vec x) {
   const Vec limit = splat(88.0f);
   const Vec clamped = select(limit < x, limit, x);
@@ -172,7 +172,7 @@ static inline Vec exp(Vec x) {
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1.0f;
   // The low bits of `shifted` are n, those of `magic` are zero.
-  // Unsigned: what lies below -87.3 wraps around and is replaced.
+  // Unsigned: values below -87.3 wrap around and are replaced.
   const Vec value = (Vec)((VecU)p + ((VecU)shifted << 23));
   return select(x < splat(-87.3f), Vec{}, value);
 }

@@ -1,19 +1,19 @@
-// Settings of libraries' threads that must be there before the libraries are set up.
+// Settings for libraries' threads that must be in place before the libraries initialise.
 //
 // GCC's libgomp lets a waiting thread spin for milliseconds before it sleeps. With a busy neighbour
 // on the same cores the spinning thread takes time from the one it waits for: measured on two
-// cores, steps of 7 ms took 225 to 420 ms beside a parallel build. With 1000 spins before sleeping
+// cores, steps of 7 ms took 225 to 420 ms during a parallel build. With 1000 spins before sleeping
 // they took 18 to 28 ms there, and on quiet cores 6.9 to 8.6 ms, within the noise of that
 // measurement.
 //
 // OpenBLAS starts its threads while it is loaded, each with 128 MB of address space, and hangs or
-// dies where a limit (ulimit -v) refuses them. Fathom calls it from one thread
+// crashes where a limit (ulimit -v) does not allow that. Fathom calls it from one thread
 // (exact/blas_threads.h).
 #pragma once
 
 namespace fathom::engine::cpu {
 
-/// Starts the program again with GOMP_SPINCOUNT and OPENBLAS_NUM_THREADS in its environment; does
+/// Re-executes the program with GOMP_SPINCOUNT and OPENBLAS_NUM_THREADS in its environment; does
 /// nothing when the user or a parent process has already decided (OMP_WAIT_POLICY, too), or on
 /// failure. Call it from .preinit_array, before any library's constructor has run.
 void restart_with_thread_settings(char** arguments, char** environment);

@@ -1,12 +1,12 @@
-// Activations and their slopes at one place, as kernels take them; the formulas are in
-// ops/activation.h.
+// Activations and their slopes at one point, as kernels use them; the formulas are in
+// ops/activation/activation.h.
 #pragma once
 
 #include "engine/ops/activation/activation.h"
 
 namespace fathom::engine::cuda {
 
-/// The hardware's tanh is exact to 2^-11: enough for results in bf16.
+/// The hardware's tanh is accurate to 2^-11: enough for results in bf16.
 template <bool kQuick>
 __device__ inline float hyperbolic_tangent(float x) {
   if constexpr (!kQuick) return tanhf(x);
@@ -19,7 +19,7 @@ struct Value {
   float y, slope;
 };
 
-/// Of slopes in a byte (ops/activation.h), before rounding.
+/// The code of a slope in a byte (ops/activation/activation.h), before rounding.
 __device__ inline float encoded_slope(float slope) {
   return fmaf(slope, kSlopeSteps, kSlopeZero);
 }

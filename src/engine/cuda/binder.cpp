@@ -3,13 +3,13 @@
 namespace fathom::engine::cuda {
 namespace {
 
-/// The bytes of a scratch before it has a place: those of the object that stands for it.
+/// Represents the bytes of a scratch that is not allocated yet: the address of its object.
 ByteRange token_of(const std::shared_ptr<Scratch>& scratch) {
   return bytes_at(scratch.get(), 1);
 }
 
-/// Tasks with what each touches. The side works of an op go beside it: early ones before all
-/// others, the rest behind their op.
+/// Tasks with what each touches. Side work of an op becomes tasks of its own: early ones before all
+/// others, the rest after their op.
 class TaskList {
  public:
   explicit TaskList(Lane side) : side_(side) {}
@@ -50,7 +50,7 @@ class TaskList {
   };
   Lane side_;
   Tasks early_, main_;
-  std::vector<SideWork> side_works_;  // of the op that is being bound
+  std::vector<SideWork> side_works_;  // of the op being bound
 };
 
 BoundProgram bind_program(const StepPlan& plan, Program which, Lane side, const Memory& memory,

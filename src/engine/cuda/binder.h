@@ -16,14 +16,14 @@ struct Task {
   Lane lane = Lane::main;
 };
 
-/// Tasks in the order that is right without lanes.
+/// Tasks in the order that is correct without lanes.
 struct BoundProgram {
   std::vector<Task> tasks;
   LaneSchedule schedule;
 };
 
-/// Binds all programs of a plan. What is bound uses `memory`, `gemms` and `scalars` for as long as
-/// it runs; algorithms are picked by timing on that memory, which is cleared afterwards.
+/// Binds all programs of a plan. Bound ops use `memory`, `gemms` and `scalars` for as long as they
+/// run; algorithms are picked by timing on that memory, which is cleared afterwards.
 EnumArray<Program, BoundProgram> bind_programs(const StepPlan& plan, const CudaOptions& options,
                                                const Gpu& gpu, Memory& memory, GemmLibrary& gemms,
                                                const DeviceScalars* scalars);

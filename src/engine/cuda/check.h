@@ -1,4 +1,4 @@
-// Failed CUDA and cuBLAS calls as DeviceError.
+// Turns failed CUDA and cuBLAS calls into DeviceErrors.
 #pragma once
 
 #include <cublasLt.h>
@@ -20,7 +20,7 @@ inline void check(cublasStatus_t status, const char* what) {
   throw DeviceError(std::string("cuBLAS: ") + what + ": " + cublasLtGetStatusString(status));
 }
 
-/// After a kernel launch: bad launch parameters are found here, not at the next wait.
+/// After a kernel launch: bad launch parameters are reported here, not at the next wait.
 inline void check_launch(const char* kernel) {
   check(cudaGetLastError(), kernel);
 }

@@ -1,4 +1,4 @@
-// Column sums that an op makes on the side: where they go, and how.
+// Column sums that an op makes along the way: where they go, and how.
 #pragma once
 
 namespace fathom::engine::cuda {

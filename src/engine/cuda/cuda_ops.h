@@ -32,7 +32,7 @@ struct DeviceScalars {
   bool operator==(const DeviceScalars&) const = default;
 };
 
-/// Memory that one op at a time may use; grows while ops are bound, fixed when they run.
+/// Memory for one op at a time; it grows while ops are bound and is fixed when they run.
 class Scratch {
  public:
   void reserve(std::int64_t bytes) { bytes_ = std::max(bytes_, bytes); }
@@ -47,8 +47,9 @@ class Scratch {
 
 using BoundOp = std::function<void(cudaStream_t)>;
 
-/// Part of an op that may run beside others: before it (`early`), from the start of the program, or
-/// after it. The two parts meet in the memory of `between`: the first writes it, the second reads.
+/// Part of an op that may run concurrently with others: before it (`early`), from the start of the
+/// program, or after it. The two parts share the memory of `between`: the first writes it, the
+/// second reads it.
 struct SideWork {
   BoundOp run;
   Footprint touched;  // apart from `between`
@@ -69,10 +70,10 @@ struct Context {
   const DeviceScalars* scalars;                   // on the device
   std::function<void*(TensorId)> address;         // nullptr for a tensor that does not exist
   std::function<void*(std::int64_t bytes)> hold;  // device memory that lives as long as the ops
-  std::function<void(SideWork)> beside;           // of the op that is being bound
-  /// Memory for SideWork::between; some ops later another op gets the same.
+  std::function<void(SideWork)> beside;           // for the op being bound
+  /// Memory for SideWork::between; some ops later another op gets the same memory.
   std::function<std::shared_ptr<Scratch>()> between;
-  /// Calls back once all ops are bound and the scratch has its place.
+  /// Calls back once all ops are bound and the scratch is allocated.
   std::function<void(std::function<void()>)> when_ready;
 
   const Tensor& tensor(TensorId id) const { return tensors[id]; }
@@ -131,14 +132,13 @@ BoundOp bind(const WithBiasGradient<ActivationBackward>&, const Context&);
 BoundOp bind(const WithBiasGradient<NormBackward>&, const Context&);
 BoundOp bind(const WithBiasGradient<AttentionBackward>&, const Context&);
 
-/// The gradient of a bias, which `bias` makes alone.
+/// The bias gradient that `bias`, which makes nothing else, adds up.
 inline ColumnSums column_sums(const LinearBackward& bias, const Context& context) {
   return {context.floats(bias.d_bias), bias.d_bias_mode == GradMode::accumulate};
 }
 
-/// sums[period, width] (+)= factor * sums of x's rows n = t mod period, in a fixed order. Where x
-/// lies is asked at launch: it may be in the scratch, of which the sum uses what is behind
-/// `offset`.
+/// sums[period, width] (+)= factor * sums of x's rows n = t mod period, in a fixed order. x is
+/// looked up at launch: it may be in the scratch, of which the sum uses what follows `offset`.
 BoundOp bind_period_sum(const Context& context, std::function<Operand()> x, float* sums,
                         std::int64_t rows, std::int64_t width, std::int64_t period, float factor,
                         GradMode mode, std::int64_t offset = 0);
@@ -165,12 +165,12 @@ struct NormSums {
 /// The sums (+)= those of the parts of partial [parts, count, width], in a fixed order.
 void reduce_sums(const float* partial, std::int64_t parts, int count, std::int64_t width,
                  const NormSums& sums, cudaStream_t stream);
-/// The same beside what comes next, as a part of the op that is being bound: nobody waits for it.
+/// The same as side work of the op being bound, alongside what comes next: no op waits for it.
 /// Returns the memory of `partial`.
 std::shared_ptr<Scratch> reduce_beside(const NormSums& sums, std::int64_t parts, int count,
                                        std::int64_t width, const Context& context);
 
-/// text of 16- or 32-bit ids; row b of inputs is text[start_b, start_b + T), targets one further.
+/// text of 16- or 32-bit ids; row b of inputs is text[start_b, start_b + T), targets one id later.
 void gather_windows(const void* text, int bytes_per_token, const std::uint64_t* starts,
                     std::int64_t batch, std::int64_t context, std::int32_t* inputs,
                     std::int32_t* targets, cudaStream_t stream);

@@ -14,9 +14,9 @@ struct Doubtful {
   std::int64_t elements[kMostDoubtful];
 };
 
-/// A double keeps 29 bits more than a float. The libraries' results are at most 13 units of the
-/// last place apart (log 1 and cos 2 units here, below 1 there, and the roundings between): whoever
-/// is further than 64 from the middle of two floats rounds alike on both.
+/// A double keeps 29 bits more than a float. The libraries' results are at most 13 units in the
+/// last place apart (log 1 and cos 2 units here, below 1 there, and the roundings between): a value
+/// more than 64 units from the midpoint of two floats rounds the same way with both.
 __device__ inline bool is_doubtful(double value) {
   const long long beyond = __double_as_longlong(value) & ((1ll << 29) - 1);
   const bool near_middle = llabs(beyond - (1ll << 28)) <= 64;

@@ -1,7 +1,7 @@
-// Normal numbers drawn on the GPU, equal to the host's to the last bit.
+// Normal numbers drawn on the GPU, equal to the host's bit for bit.
 //
 // log and cos of the two libraries differ in the last bits of a double, which the rounding to f32
-// almost always hides. A value so close to the middle of two floats that it might not is left to
+// almost always hides. A value so close to the midpoint of two floats that it might not is left to
 // the host: about one in four million.
 #pragma once
 

@@ -7,7 +7,7 @@
 namespace fathom::engine::cuda {
 namespace {
 
-/// Before anything else is made on it.
+/// Selects the device before anything is created on it.
 Gpu selected(const CudaOptions& options) {
   check(cudaSetDevice(options.device), "device");
   return find_gpu(options.device, options.generic);

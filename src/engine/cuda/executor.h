@@ -1,7 +1,7 @@
 // Runs a plan on one GPU. Every op is bound once to its memory, kernels and GEMM algorithms
 // (binder.h); a program is then captured into a CUDA graph (step_graph.h), and a run is one small
-// copy, the step's scalars (mailbox.h), and one launch. Nothing is allocated and nothing is waited
-// for inside a run.
+// copy, of the step's scalars (mailbox.h), and one launch. A run allocates nothing and waits for
+// nothing.
 //
 // The same plan, inputs and GPU give the same bits: sums have a fixed order, and GEMM algorithms
 // are remembered in a file once chosen.
@@ -37,10 +37,10 @@ class CudaExecutor : public Executor {
   std::int64_t bytes() const override;
 
  private:
-  /// A host thread must name its device before it talks to it.
+  /// A host thread must select its device before using it.
   void select() const;
 
-  /// Held while the members are made and, as the first of them, until the last one is gone.
+  /// Held while the members are constructed and, being the first, until the last one is destroyed.
   std::unique_lock<std::mutex> turn_{capture_turn()};
   const StepPlan& plan_;
   CudaOptions options_;

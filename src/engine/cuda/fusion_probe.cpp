@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kApart = "apart";
 
-/// The ops of one shape with memory of their own, in both forms.
+/// The ops of one shape, fused and separate, with their own memory.
 class Probe {
  public:
   Probe(const LinearNormShape& shape, const Gpu& gpu, GemmLibrary& gemms)
@@ -112,7 +112,7 @@ class Probe {
     return given;
   }
 
-  /// The GEMM and the norm as ops of their own, side works included.
+  /// The GEMM and the norm as separate ops, side work included.
   void run_apart(cudaStream_t stream) {
     if (apart_.empty()) bind_apart();
     for (const BoundOp& op : apart_) op(stream);

@@ -1,6 +1,6 @@
-// Is a GEMM with a norm in its epilogue faster than the two apart? Asked by the fusion pass before
-// memory is laid out, answered by timing both on memory of the shape's own, remembered in the file
-// of GEMM algorithms.
+// Is a GEMM with a norm in its epilogue faster than the two separately? The fusion pass asks before
+// memory is laid out; both are timed on memory allocated for the shape, and the answer is kept in
+// the file of GEMM algorithms.
 #pragma once
 
 #include <vector>

@@ -1,13 +1,13 @@
-// The arithmetic of a forward pass on a GPU, as the CUDA module offers it to whoever runs models
-// that were trained elsewhere: row-major f32, one call after the other, no gradients.
+// The arithmetic of a forward pass on a GPU, as the CUDA module offers it for running models
+// trained elsewhere: row-major f32, one call after the other, no gradients.
 //
-// Weights are handed over once as f32. On a GPU of compute capability 9.0 a matrix is kept as one
+// Weights are uploaded once as f32. On a GPU of compute capability 9.0 a matrix is kept as one
 // to three bf16 parts that add up to it exactly (one suffices for weights stored as bf16, two for
 // f16), inputs are split into three, and products of parts are added in f32 by the tensor cores,
 // the smallest first; those below 2^-24 of the result are left out. Elsewhere, with
-// CudaOptions::generic, and where rows are no multiple of 8, products are plain f32 without TF32.
+// CudaOptions::generic, and for rows not a multiple of 8, products are plain f32 without TF32.
 //
-// Equal rows at equal places of equally large calls give equal bits.
+// Equal rows at equal positions in calls of equal size give equal bits.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct NormShape {
   double epsilon = 0;
 };
 
-/// Rows of fused [q; k; v], H + 2 G heads of K numbers, of `sequences` texts of `tokens` places.
+/// Rows of fused [q; k; v], H + 2 G heads of K numbers, of `sequences` texts of `tokens` positions.
 struct SequenceShape {
   std::int64_t sequences = 0, tokens = 0, heads = 0, key_heads = 0, head_size = 0;
   std::int64_t window = 0;  // keys less than this far back; 0: all
@@ -50,8 +50,8 @@ struct SequenceShape {
   constexpr std::int64_t stride() const { return (heads + 2 * key_heads) * head_size; }
 };
 
-/// All pointers but those called `host` are to memory of `allocate`. Calls are carried out in
-/// order; `download` waits for all before it. Not to be called from several threads at once.
+/// All pointers except those called `host` point to memory from `allocate`. Calls are carried out
+/// in order; `download` waits for all before it. Not to be called from several threads at once.
 class Inference {
  public:
   virtual ~Inference() = default;
@@ -74,7 +74,7 @@ class Inference {
   /// x and y may be the same; `bias` may be absent.
   virtual void normalise(const NormShape& shape, const float* x, const float* gain,
                          const float* bias, float* y) = 0;
-  /// Turns the first 2 `half` numbers of every query and key; cosines and sines [tokens, half].
+  /// Rotates the first 2 `half` numbers of every query and key; cosines and sines [tokens, half].
   virtual void rotate(const SequenceShape& shape, std::int64_t half, const float* cosines,
                       const float* sines, float* qkv) = 0;
   /// Softmax attention: out [rows, H K].

@@ -12,8 +12,8 @@ inline int blocks_for(std::int64_t items, int per_block) {
   return static_cast<int>((items + per_block - 1) / per_block);
 }
 
-/// For kernels whose threads walk over all items: enough for all, but no more than so many for each
-/// multiprocessor.
+/// For kernels with grid-stride loops: enough blocks for all items, but no more than
+/// `per_multiprocessor` for each multiprocessor.
 inline int blocks_for(std::int64_t items, int per_block, const Gpu& gpu, int per_multiprocessor) {
   return std::min(gpu.multiprocessors * per_multiprocessor, blocks_for(items, per_block));
 }

@@ -29,7 +29,7 @@ Mailbox::Mailbox(cudaStream_t stream, float beta1, float beta2)
 }
 
 // On our own stream: a plain cudaMemcpy from pageable memory may return before its last bytes have
-// reached the device, and a stream that does not block would not wait for them.
+// reached the device, and a non-blocking stream would not wait for them.
 void Mailbox::send(void* to, const void* from, std::size_t bytes) const {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "sending values");
   check(cudaStreamSynchronize(stream_), "sending values");
@@ -58,7 +58,7 @@ void Mailbox::send_scalars(const StepScalars& scalars) {
   };
   const DeviceScalars values{scalars.loss_scale, scalars.learning_rate, scalars.clip_norm,
                              correction(beta1_), correction(beta2_),    scalars.draw};
-  if (sent_ == values) return;  // the update of a step takes those of its training program
+  if (sent_ == values) return;  // the update of a step uses those of its training program
   sent_ = values;
   post(scalars_.data(), &values, sizeof values);
 }

@@ -1,6 +1,6 @@
 // What passes between host and device while steps run, without either waiting for the other: the
-// numbers of a step and its tokens, or the starts of their windows, go down through pinned slots,
-// losses that were asked for come up.
+// scalars of a step and its tokens, or the starts of their windows, go to the device through pinned
+// slots; requested losses come back.
 #pragma once
 
 #include <deque>
@@ -42,8 +42,8 @@ class Mailbox {
   /// Copies that are done when the call returns.
   void send(void* to, const void* from, std::size_t bytes) const;
   void receive(void* to, const void* from, std::size_t bytes) const;
-  /// A copy that happens after all work asked for so far and before all later work; `from` is free
-  /// when the call returns.
+  /// A copy that happens after all work submitted so far and before all later work; `from` may be
+  /// reused when the call returns.
   void post(void* to, const void* from, std::size_t bytes);
 
   /// Where kernels find the scalars that were sent last.
@@ -54,12 +54,12 @@ class Mailbox {
 
   /// Keeps a text of 2- or 4-byte token ids on the device.
   void hold_text(std::span<const std::byte> text, int bytes_per_token);
-  /// Row b of `inputs` begins at starts[b] of the text, row b of `targets` one further.
+  /// Row b of `inputs` begins at starts[b] of the text, row b of `targets` one token later.
   void write_windows(std::span<const std::uint64_t> starts, std::int64_t tokens,
                      std::int32_t* inputs, std::int32_t* targets);
 
-  /// Brings a number to the host when all work asked for so far is done. Questions are answered in
-  /// their order; answer() waits for that work, not for later work.
+  /// Copies a number to the host when all work submitted so far is done. Requests are answered in
+  /// order; answer() waits for that work, not for later work.
   void ask(const float* value);
   float answer();
 

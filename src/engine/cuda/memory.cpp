@@ -3,7 +3,7 @@
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr int kBetween = 4;  // side works that may be behind
+constexpr int kBetween = 4;  // pieces of side work that may be pending
 
 }  // namespace
 

@@ -34,16 +34,16 @@ class Memory {
   void* address(TensorId id) const;
   /// What an op touches, less what only the ops of its own lane use (scratch, workspaces).
   Footprint footprint(const Op& op) const;
-  /// More memory, for as long as this lives.
+  /// More memory, for the lifetime of this object.
   void* hold(std::int64_t bytes) { return held_.emplace_back(bytes).data(); }
 
-  /// What the ops of a lane use in turns.
+  /// What the ops of a lane use in turn.
   const std::shared_ptr<Scratch>& scratch(Lane lane) const { return scratch_[lane]; }
-  /// What an op and its side work share; some ops later another op gets the same.
+  /// What an op and its side work share; some ops later another op gets the same memory.
   std::shared_ptr<Scratch> between() { return between_[next_between_++ % between_.size()]; }
-  /// Once all ops have reserved what they need.
+  /// Call it once all ops have reserved what they need.
   void place_scratch();
-  /// Zeros over what timing wrote: a program may only add to it.
+  /// Clears what timing wrote: a program may only add to it.
   void clear_results();
 
   std::int64_t bytes() const;

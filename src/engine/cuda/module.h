@@ -1,6 +1,6 @@
-// The door between the program and its CUDA module, libfathom_cuda.so: a table of functions behind
-// one C symbol. The program opens the module at run time, so one binary serves machines with and
-// without a GPU; nothing here needs CUDA's headers.
+// The interface between the program and its CUDA module, libfathom_cuda.so: a table of functions
+// behind one C symbol. The program opens the module at run time, so one binary serves machines with
+// and without a GPU; nothing here needs CUDA's headers.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct CudaDevice {
   std::int64_t total_bytes = 0, free_bytes = 0;
 };
 
-/// The compute capability whose own kernels (wgmma, TMA) the module has.
+/// The compute capability for which the module has special kernels (wgmma, TMA).
 inline constexpr int kHopper = 90;
 
 struct CudaOptions {
   int device = 0;
-  bool graphs = true;      // false: launch op by op, for the test that both agree
+  bool graphs = true;      // false: launch op by op, to test that both agree
   std::string gemm_cache;  // file of chosen GEMM algorithms and fusions; "": none is kept
-  int lanes = 2;           // 1: no gradients of weights beside the other work; the same bits
-  /// Only what every served GPU has, also on one that has more: no wgmma or TMA, 99 KB of shared
-  /// memory. For tests of the kernels that other GPUs run.
+  int lanes = 2;           // 1: weight gradients do not overlap with other work; same bits
+  /// Use only what every supported GPU has, even on one that has more: no wgmma or TMA, 99 KB of
+  /// shared memory. For tests of the kernels that other GPUs run.
   bool generic = false;
 };
 
@@ -39,15 +39,15 @@ struct CudaModule {
   CudaDevice (*describe)(int device);
   double (*measure_gemm_flops)(int device, DType dtype);
   double (*measure_memory_bandwidth)(int device);
-  /// Whether each GEMM is faster with the norm in it than the two apart.
+  /// Whether each GEMM with the norm in it is faster than the two separately.
   std::vector<bool> (*measure_fusions)(const std::vector<LinearNormShape>& shapes,
                                        const CudaOptions& options);
   std::unique_ptr<Executor> (*make_executor)(const StepPlan& plan, const CudaOptions& options);
-  /// What models of other makers run on (engine/cuda/inference.h).
+  /// Runs models trained elsewhere (engine/cuda/inference.h).
   std::unique_ptr<Inference> (*make_inference)(const CudaOptions& options);
 };
 
-/// Raised when the table or any class that crosses the door changes.
+/// Raised when the table or any class that crosses the interface changes.
 inline constexpr int kCudaModuleVersion = 4;
 inline constexpr const char* kCudaModuleSymbol = "fathom_cuda_module";
 

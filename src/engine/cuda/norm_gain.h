@@ -1,4 +1,4 @@
-// The gain of a norm as its kernels want it: there.
+// The gain of a norm for its kernels, which always expect one.
 #pragma once
 
 #include "engine/cuda/cuda_ops.h"

@@ -1,7 +1,7 @@
 // Memory of f32 or bf16 as kernels take it.
 //
-// An operand's type is looked at when it is read: the branch is the same for a whole grid and costs
-// nothing beside the memory access, and one kernel serves every mix of types.
+// An operand's type is checked when it is read: the branch is uniform over a whole grid and costs
+// nothing compared with the memory access, and one kernel serves every mix of types.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// The speed of light of a GPU, measured (engine/peak.h).
+// Measured peak rates of a GPU (engine/peak.h).
 #pragma once
 
 #include "engine/plan/tensor.h"

@@ -72,7 +72,7 @@ void StepGraph::capture() {
 }
 
 void StepGraph::run(bool graphs) {
-  // The first run loads every kernel, which a capture may not do.
+  // The first run loads every kernel, which is not allowed during a capture.
   if (!warm_ || !graphs) {
     launch();
     warm_ = true;

@@ -1,5 +1,5 @@
-// One program on its way to the device: launched task by task the first time, which loads every
-// kernel, and as a CUDA graph from then on.
+// Launches one program on the device: task by task the first time, which loads every kernel, and as
+// a CUDA graph from then on.
 #pragma once
 
 #include <functional>
@@ -21,8 +21,8 @@ class StepGraph {
 
   bool empty() const { return program_.tasks.empty(); }
   bool captured() const { return graph_ != nullptr; }
-  /// Enqueues all tasks and returns; without `graphs` always task by task. Until it is captured,
-  /// in turn with other executors (capture_turn.h).
+  /// Enqueues all tasks and returns; without `graphs` always task by task. Until the program is
+  /// captured, the caller must take turns with other executors (capture_turn.h).
   void run(bool graphs);
   /// Enqueues all tasks as they were captured.
   void replay() const;
@@ -35,8 +35,8 @@ class StepGraph {
 
   BoundProgram program_;
   const Streams* streams_ = nullptr;
-  std::vector<Event> done_;            // of the tasks that somebody on the other lane waits for,
-  std::vector<std::size_t> event_of_;  // by task; kNoEvent: nobody does
+  std::vector<Event> done_;            // of the tasks that the other lane waits for,
+  std::vector<std::size_t> event_of_;  // by task; kNoEvent: not waited for
   std::optional<Event> fork_;          // where there is a side lane
   bool warm_ = false;
   cudaGraphExec_t graph_ = nullptr;

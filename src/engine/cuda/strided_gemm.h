@@ -1,10 +1,10 @@
-// Many small GEMMs at once in f32, for operands that lie anywhere: rows, columns and batches have
-// strides, so a transposed matrix or a few columns of a wide one are read where they are.
+// Many small GEMMs at once in f32, for operands in any layout: rows, columns and batches have
+// strides, so a transposed matrix or a few columns of a wide one are read in place.
 //
 //   C[i, j, k] (+)= sum over e < terms of A_e B_e,   [rows, depth] x [depth, cols]
 //
-// for every (i, j, k) of the batch, the elements above the diagonal left out when asked. Sums run
-// in a fixed order. No tensor cores: for the side works of attention, not for a model's layers.
+// for every (i, j, k) of the batch, on request without the elements above the diagonal. Sums run in
+// a fixed order. No tensor cores: for the minor GEMMs of attention, not for a model's layers.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct StridedMatrix {
   std::int64_t offset = 0;        // of the first element
   std::int64_t row = 0, col = 0;  // strides
   std::int64_t batch[3] = {};     // strides; 0: the matrix is shared
-  std::int64_t shared = 1;        // so many neighbours of batch[1] have one matrix
+  std::int64_t shared = 1;        // this many neighbours along batch[1] share a matrix
   std::int64_t term = 0;          // stride of e
 
   StridedMatrix transposed() const {

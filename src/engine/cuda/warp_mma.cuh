@@ -55,7 +55,7 @@ __device__ __forceinline__ void cp_async_wait_all() {
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
-/// threadIdx.x, read again: what is computed from it is not held in registers over loops.
+/// threadIdx.x, read again, so that what is computed from it is not held in registers across loops.
 __device__ __forceinline__ int thread_now() {
   int thread;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));

@@ -23,7 +23,7 @@ struct Interval {
   }
 };
 
-/// One block of memory: the lifetimes, one per program, of the tensors that lie in it.
+/// One block of memory: the lifetimes, one per program, of the tensors stored in it.
 struct Block {
   EnumArray<Program, Interval> lives;
   std::int64_t bytes = 0;
@@ -48,7 +48,7 @@ class Layout {
     merge_in_place();
   }
 
-  /// Whoever lies on the memory of what the second lane reads comes `ops` later.
+  /// Memory that the second lane reads is reused `ops` later.
   void add_slack(const ProgramLanes& lanes, std::size_t ops) {
     for (const Program which : kEnumValues<Program>) {
       const auto& program = programs_[which];
@@ -73,7 +73,7 @@ class Layout {
     std::int64_t total = 0;
     EnumArray<Program, std::optional<OccupiedSpace>> spaces;
     for (const Program which : kEnumValues<Program>) {
-      spaces[which].emplace(programs_[which].size() + 1);  // what is kept lives at the end, too
+      spaces[which].emplace(programs_[which].size() + 1);  // kept tensors live past the last op
     }
     std::vector<const ByteRanges*> taken;
     for (Block* block : order) {
@@ -98,7 +98,7 @@ class Layout {
   bool is_activation(std::size_t i) const { return tensors_[i].storage == Storage::activation; }
   bool is_activation(TensorId id) const { return tensors_[id].storage == Storage::activation; }
 
-  /// Follows merged blocks to the one that is placed, and shortens the way for the next time.
+  /// Follows merged blocks to the one that is placed, and shortens the path for next time.
   TensorId block_of(TensorId id) {
     while (block_of_[id] != id) id = block_of_[id] = block_of_[block_of_[id]];
     return id;
@@ -143,7 +143,7 @@ class Layout {
   /// is born.
   void try_merge(TensorId from, TensorId to) {
     if (from == to || !is_activation(from) || !is_activation(to)) return;
-    // Other rows or types lie elsewhere in the block: threads would write what others still read.
+    // Other shapes or types have other offsets in the block: threads would write what others read.
     if (tensors_[from].dtype != tensors_[to].dtype || tensors_[from].rows != tensors_[to].rows ||
         tensors_[from].cols != tensors_[to].cols) {
       return;
@@ -165,7 +165,7 @@ class Layout {
 
   const Tensors& tensors_;
   const Programs& programs_;
-  TensorTable<Block> blocks_;  // merged ones are left empty-handed
+  TensorTable<Block> blocks_;  // merged ones are no longer used
   TensorTable<TensorId> block_of_;
 };
 

@@ -1,12 +1,12 @@
-// Places for activations in one arena: two tensors share memory unless some program needs both at
-// the same time.
+// Places activations in one arena: two tensors share memory unless some program needs both at the
+// same time.
 //
-// A tensor lives from the first to the last op of a program that touches it. An op may say that a
-// result may lie on one of its operands (Uses::in_place); such pairs become one block when the
+// A tensor lives from the first to the last op of a program that touches it. An op may declare that
+// a result can overwrite one of its operands (Uses::in_place); such pairs become one block when the
 // operand dies there in every program. Blocks are placed largest first at the lowest free offset.
 //
-// An op of the second lane may run later than the program says: what it reads keeps its place for
-// as many ops longer as a budget of memory allows. (Where that is not long enough, the lanes wait
+// An op of the second lane may run later than its position in the program: what it reads stays in
+// place for as many more ops as a memory budget allows. (Where that is not enough, the lanes wait
 // for each other.)
 #pragma once
 

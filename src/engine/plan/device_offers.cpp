@@ -20,8 +20,8 @@ DeviceOffers generic_gpu_offers() {
   offers.name = "generic";
   offers.byte_slopes = offers.narrow_gradients = true;
   offers.late_bias = offers.narrow_biases = true;
-  // Weight gradients of 100 GFLOP and more (width 512) made steps 0.9 % slower beside other work;
-  // those of 9 GFLOP (width 128) made them 2.7 % faster, at width 64 5.7 %.
+  // Alongside other work, weight gradients of 100 GFLOP and more (width 512) made steps 0.9 %
+  // slower; those of 9 GFLOP (width 128) made them 2.7 % faster, at width 64 5.7 %.
   offers.second_lane = true;
   offers.long_gemm_flops = 50e9;
   offers.bias_gradient.activation = true;
@@ -40,12 +40,12 @@ DeviceOffers hopper_offers(int multiprocessors) {
                        .wide_multiple = 128,
                        .other_multiple = 8,
                        .widest = std::int64_t{128} * multiprocessors};
-  // Narrow rows want all of the weights in shared memory; wider ones stream them.
+  // Narrow rows need all of the weights in shared memory; wider ones stream them.
   offers.norm = {.forward = {{64, 1408}, {128, 704}, {256, kAny}},
                  .backward = {{64, 1344}, {128, 640}, {192, kAny}},
                  .width_multiple = 16,
                  .depth_multiple = 8};
-  // The fused backward of attention, whose blocks have a head of a sequence each.
+  // The fused backward of attention, whose blocks take one head of a sequence each.
   offers.bias_gradient.attention = {.least_head_size = 17,
                                     .most_head_size = 64,
                                     .least_context = 65,

@@ -1,6 +1,6 @@
 // What a device offers to a plan, as plain data: which ops it runs as one kernel and up to which
-// sizes, what may run beside what. The fusion pass (fusion.h) reads nothing else of a device, so a
-// plan for a GPU can be made, printed and tested on a machine without one.
+// sizes, and what may run concurrently. The fusion pass (fusion.h) knows nothing else about a
+// device, so a plan for a GPU can be made, printed and tested on a machine without one.
 //
 // Shapes: a Linear reads [rows, ins] and writes [rows, outs]. All fused GEMMs are bf16.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace fathom::engine {
 
-/// LinearThenActivation and LinearBackwardThenActivation, which meet in the slopes.
+/// LinearThenActivation and LinearBackwardThenActivation, which share the slopes.
 struct ActivationOffer {
   bool offered = false;
   std::int64_t rows_multiple = 1;
@@ -21,13 +21,13 @@ struct ActivationOffer {
   std::int64_t widest = 0;          // of the side the activation is on
 };
 
-/// LinearThenNorm and LinearBackwardThenNorm: a block of threads holds whole rows.
+/// LinearThenNorm and LinearBackwardThenNorm: a thread block holds whole rows.
 struct NormOffer {
   /// Rows up to `widest` fuse with GEMMs that sum over up to `deepest`.
   struct Limit {
     std::int64_t widest = 0, deepest = 0;
   };
-  std::vector<Limit> forward, backward;  // by rising width; none: not offered
+  std::vector<Limit> forward, backward;  // by increasing width; empty: not offered
   std::int64_t width_multiple = 1, depth_multiple = 1;
 };
 
@@ -41,12 +41,12 @@ struct BiasGradientOffer {
   } attention;
 };
 
-/// A GEMM with a norm, whose worth is measured: is one kernel faster than two?
+/// A GEMM with a norm, whose fusion is decided by timing: is one kernel faster than two?
 struct LinearNormShape {
   std::int64_t rows = 0, width = 0, depth = 0;  // GEMM [rows, depth] x [depth, width]
   bool backward = false;
   bool rms = false;
-  bool branch_sums = false;  // backward: the bias gradient of the branch with it
+  bool branch_sums = false;  // backward: with the bias gradient of the branch
   bool branch = false;       // backward: the branch has a gradient tensor of its own
 
   friend bool operator==(const LinearNormShape&, const LinearNormShape&) = default;
@@ -61,25 +61,25 @@ struct DeviceOffers {
   std::string name = "none";
   /// In bf16: activations keep their slopes in bytes, gradients of an f32 stream are bf16.
   bool byte_slopes = false, narrow_gradients = false;
-  /// An activation adds the bias of the GEMM before it: the GEMM is faster bare.
+  /// An activation adds the bias of the GEMM before it: the GEMM is faster without.
   bool late_bias = false;
   /// The biases that GEMMs do add have the type of their result.
   bool narrow_biases = false;
-  /// Parameter gradients are ops of their own and run on a second lane, but for GEMMs of at least
-  /// this many FLOPs, which fill the device alone.
+  /// Parameter gradients are separate ops and run on a second lane, except GEMMs of at least this
+  /// many FLOPs, which fill the device by themselves.
   bool second_lane = false;
   double long_gemm_flops = 0;
 
   ActivationOffer activation;
   NormOffer norm;
   BiasGradientOffer bias_gradient;
-  /// Where a norm fuses it does so only if it was measured to pay.
+  /// A norm that could be fused is fused only if that was measured to pay.
   std::vector<MeasuredShape> measured;
   bool unmeasured_pays = false;
 };
 
-/// For whom a plan is made: what the device offers, and who measures what only a measurement tells.
-/// By default for nobody in particular: every op stays by itself.
+/// What a plan is made for: what the device offers, and a function that measures what cannot be
+/// known otherwise. By default no particular device: no ops are fused.
 struct PlanTarget {
   DeviceOffers offers;
   /// Answers, in order, whether the fused op pays; may be absent.
@@ -88,11 +88,11 @@ struct PlanTarget {
 
 /// Any GPU of compute capability 8.0 or later.
 DeviceOffers generic_gpu_offers();
-/// A GPU of compute capability 9.0 with so many multiprocessors. What has not been measured is
-/// taken to pay, as it did at every width tried (docs/results/h200.md).
+/// A GPU of compute capability 9.0 with this many multiprocessors. What has not been measured is
+/// assumed to pay, as it did at every width tried (docs/results/h200-kernels.md).
 DeviceOffers hopper_offers(int multiprocessors);
 
-/// An H200's, a generic GPU's or nobody's by name. ConfigError with the choices.
+/// By name: an H200's, a generic GPU's or none. ConfigError with the choices.
 DeviceOffers find_offers(const std::string& name);
 std::vector<std::string> offer_names();
 

@@ -59,7 +59,7 @@ bool Differentiator::share(TensorId x, TensorId source, TensorId gradient) {
   if (plan_.tensor(x).storage != Storage::activation) return false;
   if (plan_.tensor(source).storage != Storage::activation) return false;
   if (plan_.tensor(x).dtype != plan_.tensor(gradient).dtype) return false;
-  // Walking back from here to the producer of x, nobody else may read `source`.
+  // Between here and the producer of x, no other op may read `source`.
   for (std::size_t i = current_; i-- > 0;) {
     const Uses uses = uses_of_forward(plan_.forward_[i]);
     if (contains(uses.writes, x)) {

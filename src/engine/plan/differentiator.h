@@ -16,7 +16,7 @@ class Differentiator {
   Differentiator(StepPlan& plan, GradMode parameter_mode);
 
   struct Slot {
-    TensorId id;  // does not exist when nobody needs this gradient
+    TensorId id;  // does not exist when this gradient is not needed
     GradMode mode = GradMode::overwrite;
   };
 

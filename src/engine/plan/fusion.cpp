@@ -15,8 +15,8 @@ const T* at(const std::vector<Op>& ops, std::size_t i) {
   return i < ops.size() ? std::get_if<T>(&ops[i]) : nullptr;
 }
 
-/// Places of the ops of one kind in a program, by the tensor of their input: programs of thousands
-/// of layers are gone through a fixed number of times, not once for each of their ops.
+/// Places of the ops of one kind in a program, by their input tensor: programs of thousands of
+/// layers are scanned a fixed number of times, not once per op.
 template <class T>
 std::map<std::int32_t, std::vector<std::size_t>> places_by_input(const std::vector<Op>& ops) {
   std::map<std::int32_t, std::vector<std::size_t>> places;
@@ -27,7 +27,7 @@ std::map<std::int32_t, std::vector<std::size_t>> places_by_input(const std::vect
   return places;
 }
 
-/// Bias of a Linear -> Activation of its result, and the backward that reads that result.
+/// Moves the bias of a Linear to the Activation of its result and the backward that reads it.
 void move_biases(std::vector<Op>& ops, const FusionRules& rules) {
   auto activations = places_by_input<Activation>(ops);
   auto backwards = places_by_input<ActivationBackward>(ops);
@@ -47,7 +47,7 @@ void move_biases(std::vector<Op>& ops, const FusionRules& rules) {
   }
 }
 
-/// By tensor: whether a program fuses where it writes these slopes, and where it reads them.
+/// By tensor: whether a program fuses the op that writes these slopes, and the one that reads them.
 struct SlopeFusion {
   explicit SlopeFusion(std::size_t tensors) : written(tensors), read(tensors) {}
   bool both(TensorId slopes) const { return written[slopes] && read[slopes]; }
@@ -110,7 +110,7 @@ class Rewriter {
   }
 
  private:
-  /// Appends what becomes of the ops from i on; returns how many they are.
+  /// Appends what the ops from i on become; returns how many of them that covers.
   std::size_t fuse_at(std::size_t i) {
     if (sum_columns<ActivationBackward>(i) || sum_columns<NormBackward>(i) ||
         sum_columns<AttentionBackward>(i)) {
@@ -121,7 +121,7 @@ class Rewriter {
     return 1;
   }
 
-  /// The op at i also makes the bias gradient of the Linear behind it, which then need not.
+  /// The op at i also makes the bias gradient of the Linear after it, which then need not.
   template <class Maker>
   bool sum_columns(std::size_t i) {
     const auto* maker = at<Maker>(ops_, i);
@@ -161,7 +161,7 @@ class Rewriter {
     return fused.has_value();
   }
 
-  /// The parameter gradients of `linear` stay by themselves.
+  /// The parameter gradients of `linear` stay a separate op.
   template <class Fused>
   bool append_backward(const LinearBackward& linear, const std::optional<Fused>& fused,
                        std::size_t next) {
@@ -177,7 +177,7 @@ class Rewriter {
     if (linear.makes_parameter_gradients()) out_.emplace_back(linear);
   }
 
-  /// An op as it is; on a device with a second lane what nobody waits for apart from the rest.
+  /// Appends an op as it is; with a second lane, gradients that no op waits for are split off.
   void append(const Op& op) {
     const auto* linear = std::get_if<LinearBackward>(&op);
     const auto* embed = std::get_if<EmbedBackward>(&op);

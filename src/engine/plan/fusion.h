@@ -1,7 +1,7 @@
 // The fusion pass: programs in, programs with fused ops out, before memory is laid out.
 //
-// In go the programs of a plan, as the differentiator left them, and what a device offers, as plain
-// data (device_offers.h). The pass looks at neighbours and replaces
+// The input is the programs of a plan, as the differentiator left them, and what a device offers,
+// as plain data (device_offers.h). The pass looks at neighbouring ops and replaces
 //
 //   Linear, Activation                 -> LinearThenActivation
 //   LinearBackward, ActivationBackward -> LinearBackwardThenActivation   with the column sums that
@@ -11,21 +11,22 @@
 //                                         the branch
 //   ActivationBackward, NormBackward or AttentionBackward, LinearBackward
 //                                      -> WithBiasGradient, LinearBackward without its bias
-//   LinearBackward                     -> one for the parameters, one for dx: nobody waits for the
+//   LinearBackward                     -> one for the parameters, one for dx: no op waits for the
 //                                         first, so a second lane can take it (lanes.h)
 //
 // and moves the bias of a Linear to the Activation that alone reads its result.
 //
-// Two ops fuse only where nobody else wants what lies between them: it has one reader, is
+// Two ops fuse only where nothing else needs the tensor between them: it has one reader, is
 // overwritten rather than added to, and is not kept for the host. An activation fuses in both
-// directions or in neither, because kernels may order the slopes between them as they like; where
+// directions or in neither, because kernels may choose the layout of the slopes between them; where
 // training fuses, evaluation does too, so that both round alike. Everything else is a limit of the
 // device on sizes and types.
 //
-// Whether a GEMM with a norm is worth it, only a measurement tells. Shapes that `offers` says
-// nothing about come back as questions; who has answers adds them to the offers and asks again.
+// Whether fusing a GEMM with a norm pays can only be measured. Shapes that `offers` says nothing
+// about are returned as unmeasured; the caller adds the answers to the offers and runs the pass
+// again.
 //
-// A fused op holds its parts. What it does not bring to memory is not among its uses(): lifetimes,
+// A fused op holds its parts. What it does not write to memory is not among its uses(): lifetimes,
 // and so the arena, follow from the new programs without further rules.
 #pragma once
 

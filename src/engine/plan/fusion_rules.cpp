@@ -51,7 +51,7 @@ bool FusionRules::has_one_reader(TensorId id) const {
 
 bool FusionRules::takes_bias(const Linear& linear, const Activation& activation) const {
   if (!offers_.late_bias || !linear.bias.exists()) return false;
-  // Evaluation has no backward: there the activation must be alone.
+  // Evaluation has no backward: there the activation must be the only reader.
   return activation.u == linear.y && readers_[Program::evaluate][linear.y] == 1 && !kept_[linear.y];
 }
 
@@ -171,7 +171,7 @@ bool FusionRules::sums_columns(const AttentionBackward& maker, const LinearBackw
   if (!linear.d_bias.exists() || maker.d_qkv != linear.dy || type(maker.qkv) != DType::bf16) {
     return false;
   }
-  // With rotary positions dq and dk are rotated back after they were summed.
+  // With rotary positions dq and dk are rotated back only after they have been summed.
   return s.kind == AttentionKind::softmax && !s.has_pattern() && s.rotary_base == 0 &&
          s.heads == s.key_heads && s.scale > 0 && s.head_size % 8 == 0 &&
          s.head_size >= offer.least_head_size && s.head_size <= offer.most_head_size &&

@@ -1,5 +1,5 @@
-// Which neighbours the fusion pass makes one op: one function for each kind of fused op, which
-// returns it where its rules hold.
+// Which neighbouring ops the fusion pass merges: one function for each kind of fused op, which
+// returns that op where its rules hold.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ class FusionRules {
   FusionRules(const Programs& programs, const Tensors& tensors, const std::vector<TensorId>& kept,
               const DeviceOffers& offers);
 
-  /// Whether this activation is the only reader of the Linear's result, but for its own backward.
+  /// Whether this activation is the only reader of the Linear's result besides its own backward.
   bool takes_bias(const Linear& linear, const Activation& activation) const;
 
   std::optional<LinearThenActivation> match(const Linear& linear,
@@ -51,7 +51,7 @@ class FusionRules {
   std::vector<LinearNormShape> unmeasured_;
 };
 
-/// The part of a LinearBackward that makes its bias gradient alone.
+/// The part of a LinearBackward that makes only its bias gradient.
 LinearBackward bias_gradient_of(const LinearBackward& linear);
 
 }  // namespace fathom::engine

@@ -1,12 +1,12 @@
-// Which tasks of a program may run beside each other. Tasks have an order that is right if they run
-// one after the other; each is given to one of two lanes, and a lane keeps its order. Between the
+// Which tasks of a program may run concurrently. Tasks have an order that is correct if they run
+// one after the other; each is assigned to one of two lanes, and a lane keeps its order. Across
 // lanes a task waits only for an earlier one of the other lane that it must not overtake:
 //
 //   a task reads what an earlier one writes, writes what an earlier one reads, or both write,
 //
 // judged by bytes of memory, not by tensors: an arena gives the same bytes to several tensors.
 //
-// Nobody needs the gradient of a parameter before the norm of all gradients: where a device has a
+// The gradient of a parameter is not needed before the norm of all gradients: where a device has a
 // second lane, ops that make nothing else go there, and fill what the chain of the others leaves
 // idle.
 #pragma once
@@ -27,7 +27,7 @@ constexpr auto enum_names(Lane) {
   return std::array{"main", "side"};
 }
 
-/// Where an op is best on a device with these offers.
+/// The best lane for an op on a device with these offers.
 Lane lane_of(const Op& op, const Tensors& tensors, const DeviceOffers& offers);
 
 struct ByteRange {
@@ -61,8 +61,8 @@ inline constexpr std::ptrdiff_t kNoTask = -1;
 
 struct LaneSchedule {
   std::vector<std::ptrdiff_t> waits;   // by task: the task of the other lane it waits for, or none
-  std::vector<bool> signals;           // by task: somebody waits for it
-  std::ptrdiff_t last_side = kNoTask;  // who runs the program waits for it at the end
+  std::vector<bool> signals;           // by task: whether something waits for it
+  std::ptrdiff_t last_side = kNoTask;  // the caller waits for it at the end
 };
 
 inline LaneSchedule schedule_lanes(const std::vector<LaneTask>& tasks) {

@@ -6,7 +6,7 @@
 namespace fathom::engine {
 
 void ByteRanges::add(std::int64_t begin, std::int64_t end) {
-  // All ranges that [begin, end) meets or touches become one.
+  // All ranges that [begin, end) overlaps or touches become one.
   const auto first =
       std::lower_bound(ranges_.begin(), ranges_.end(), begin,
                        [](const auto& range, std::int64_t place) { return range.second < place; });
@@ -55,7 +55,7 @@ void OccupiedSpace::take(std::size_t first, std::size_t last, std::int64_t begin
     at(node).whole.add(begin, end);
     at(node).any.add(begin, end);
   };
-  // Bottom up: [low, high) shrinks to its parents, what sticks out at either side is covered.
+  // Bottom up: [low, high) shrinks to its parents; nodes that stick out on either side are covered.
   for (; low < high; low /= 2, high /= 2) {
     if (low % 2 == 1) cover(low++);
     if (high % 2 == 1) cover(--high);

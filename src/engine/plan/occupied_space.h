@@ -1,11 +1,11 @@
-// Which bytes of an arena are taken at which times, asked for the lowest free gap.
+// Which bytes of an arena are taken at which times, to find the lowest free gap.
 //
-// A segment tree over time: a node holds the bytes taken during all of its time by blocks that
-// were cut there (`whole`), and those taken at any moment of it (`any`), as disjoint ranges. Bytes
-// taken at some time of [first, last] are then the union of `any` at the nodes that make up the
-// interval and `whole` at those above them, a logarithmic number of sets. Neighbours grow together,
-// so the sets stay small, and thousands of equal layers are placed in time nearly linear in their
-// number; looking at every pair of blocks took 89 s for 4,000 layers.
+// A segment tree over time: a node holds the bytes taken during all of its interval by blocks that
+// were split there (`whole`), and those taken at any moment of it (`any`), as disjoint ranges.
+// Bytes taken at some time in [first, last] are then the union of `any` at the nodes that make up
+// the interval and `whole` at those above them, a logarithmic number of sets. Adjacent ranges
+// merge, so the sets stay small, and thousands of equal layers are placed in time nearly linear in
+// their number; looking at every pair of blocks took 89 s for 4,000 layers.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +20,11 @@ namespace fathom::engine {
 class ByteRanges {
  public:
   void add(std::int64_t begin, std::int64_t end);
-  /// The end of the first range that meets [begin, end); `begin` when none does.
+  /// The end of the first range that overlaps [begin, end); `begin` when none does.
   std::int64_t end_of_meeting(std::int64_t begin, std::int64_t end) const;
 
  private:
-  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;  // by their begin
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;  // sorted by begin
 };
 
 class OccupiedSpace {
@@ -48,7 +48,7 @@ class OccupiedSpace {
   std::vector<std::unique_ptr<Node>> nodes_;  // the children of i are 2 i and 2 i + 1
 };
 
-/// The lowest offset at which `bytes` bytes meet none of the sets.
+/// The lowest offset at which `bytes` bytes overlap none of the sets.
 std::int64_t lowest_gap(std::int64_t bytes, const std::vector<const ByteRanges*>& taken);
 
 }  // namespace fathom::engine

@@ -3,7 +3,7 @@
 namespace fathom::engine {
 namespace {
 
-/// The FLOPs of one type of op after the other; those without GEMMs cost none.
+/// The FLOPs of each type of op; those without GEMMs count as none.
 class Flops {
  public:
   explicit Flops(const Tensors& tensors) : tensors_(tensors) {}
@@ -58,7 +58,7 @@ class Flops {
            static_cast<double>(s.allowed_pairs());
   }
 
-  /// Every key joins a state [F, K], every query reads one; random features are a GEMM too.
+  /// Every key is added to a state [F, K], every query reads one; random features are a GEMM too.
   static double states(const AttentionShape& s) {
     const auto tokens = static_cast<double>(s.batch * s.context);
     const auto rows = tokens * static_cast<double>(s.heads + s.key_heads);

@@ -1,4 +1,4 @@
-// A program of a plan for people to read: one row for each op, with what it touches and costs.
+// A program of a plan in readable form: one row for each op, with what it touches and costs.
 #pragma once
 
 #include <string>

@@ -151,7 +151,7 @@ void StepPlan::narrow_biases() {
 void StepPlan::finish(const PlanTarget& target) {
   if (finished_) throw InternalError("plan finished twice");
   derive_programs();
-  // The plan may use what its ops apart would need.
+  // The plan may use as much memory as its unfused ops would need.
   const std::int64_t budget =
       target.offers.second_lane ? lay_out_activations(tensors_, programs_, kept_) : 0;
   fuse_programs(target);

@@ -7,9 +7,9 @@
 //   plan.finish();                                       // derives backward, lays out memory
 //   auto executor = make_executor(plan, device);         // engine/device.h
 //
-// finish() walks the forward ops in reverse to get the backward ones, fuses what the device that
-// the plan is for offers, and cuts all activations from one arena by lifetime. After it the plan
-// does not change; it holds no memory of its own and may be shared by executors.
+// finish() walks the forward ops in reverse to get the backward ones, fuses what the target device
+// offers, and cuts all activations from one arena by lifetime. After that the plan does not change;
+// it holds no memory of its own and may be shared by executors.
 #pragma once
 
 #include <map>
@@ -26,11 +26,11 @@ namespace fathom::engine {
 class StepPlan {
  public:
   // ---- declare
-  /// Gradients of f32 activations (a residual stream) are bf16, as those of the others. Set before
-  /// finish(); it is the only choice here that changes results.
+  /// Makes gradients of f32 activations (a residual stream) bf16, like those of the others. Call it
+  /// before finish(); it is the only choice here that changes results.
   void narrow_gradients() { narrow_gradients_ = true; }
   TensorId parameter(const std::string& name, std::int64_t rows, std::int64_t cols);
-  /// The parameter in the type GEMMs are taken in: itself for f32, a copy for bf16.
+  /// The parameter in the type that GEMMs use: itself for f32, a copy for bf16.
   TensorId compute_copy(TensorId parameter, DType dtype);
   TensorId input(const std::string& name, DType dtype, std::int64_t rows, std::int64_t cols);
   TensorId output(const std::string& name, std::int64_t rows, std::int64_t cols);
@@ -55,7 +55,7 @@ class StepPlan {
   const std::vector<ForwardOp>& forward() const { return forward_; }
   const std::vector<TensorId>& kept() const { return kept_; }
   const std::vector<Op>& program(Program which) const { return programs_[which]; }
-  /// Where each op of a program is best, on a device with two lanes.
+  /// The best lane for each op of a program, on a device with two.
   const std::vector<Lane>& lanes(Program which) const { return lanes_[which]; }
   const DeviceOffers& offers() const { return offers_; }
   std::int64_t storage_bytes(Storage storage) const { return storage_bytes_[storage]; }

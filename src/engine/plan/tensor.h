@@ -1,4 +1,4 @@
-// What a plan knows of a tensor: a row-major matrix in one of a few storages. No memory is held
+// What a plan knows about a tensor: a row-major matrix in one of a few storages. No memory is held
 // here; an executor gives every storage one block and a tensor its place in it.
 #pragma once
 
@@ -22,8 +22,8 @@ constexpr std::int64_t bytes_of(DType dtype) {
 
 /// The blocks of memory of a model. All but `activation` live as long as the executor.
 enum class Storage : std::uint8_t {
-  parameter,     // f32 master weights, the truth
-  compute_copy,  // weights in the type GEMMs are taken in, rewritten after each update
+  parameter,     // f32 master weights
+  compute_copy,  // weights in the type that GEMMs use, rewritten after each update
   gradient,      // f32, same offsets as `parameter`
   moment1,       // AdamW state, same offsets as `parameter`
   moment2,

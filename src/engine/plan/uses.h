@@ -25,9 +25,9 @@ struct Uses {
       if (id.exists()) writes.push_back(id);
     }
   }
-  /// `to` may lie on the memory of `from` if `from` is not used later and both have one shape and
-  /// type: each element of `to` depends on no element of `from` but the one at its own place (or
-  /// its own row).
+  /// `to` may take the memory of `from` if `from` is not used later and both have the same shape
+  /// and type: each element of `to` depends on no element of `from` but the one at its own place
+  /// (or those of its own row).
   Uses& may_replace(TensorId from, TensorId to) {
     if (from.exists() && to.exists()) in_place.emplace_back(from, to);
     return *this;
@@ -38,7 +38,7 @@ struct Uses {
   std::vector<std::pair<TensorId, TensorId>> in_place;
 };
 
-/// What an op does that runs `parts` in turn and never brings `internal` to memory.
+/// The uses of an op that runs `parts` in turn and never writes `internal` to memory.
 inline Uses joined(std::initializer_list<Uses> parts, TensorId internal = {}) {
   Uses all;
   const auto add = [&](std::vector<TensorId>& ids, TensorId id) {

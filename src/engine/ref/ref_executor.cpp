@@ -8,7 +8,7 @@ namespace fathom::engine {
 RefExecutor::RefExecutor(const StepPlan& plan) : plan_(plan), memory_(plan.tensors().size()) {
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     const Tensor& tensor = plan.tensors()[i];
-    // Wholes of parameters and gradients are seen through their parts.
+    // The whole storages of parameters and gradients are accessed through their parts.
     const TensorId id = plan.tensors().id_of(i);
     if (id == plan.whole(Storage::parameter) || id == plan.whole(Storage::gradient)) continue;
     memory_[i].assign(static_cast<std::size_t>(tensor.size()), 0.0);

@@ -1,5 +1,5 @@
-// Runs a plan in double precision with naive loops: the truth that other backends are held to.
-// Types of tensors are ignored; every tensor has memory of its own.
+// Runs a plan in double precision with naive loops: the reference that other backends are compared
+// with. Types of tensors are ignored; every tensor has its own memory.
 #pragma once
 
 #include "engine/executor.h"

@@ -15,7 +15,7 @@ struct Context {
   const Tensor& tensor(TensorId id) const { return plan.tensor(id); }
 };
 
-/// Puts one gradient value in its place.
+/// Stores one gradient value, or adds it.
 inline void put(double* place, double value, GradMode mode) {
   *place = mode == GradMode::overwrite ? value : *place + value;
 }

@@ -1,4 +1,4 @@
-// Which depths are shown: one toggle a depth, for all charts at once.
+// Which depths are shown: one toggle per depth, for all charts at once.
 import { h } from '../dom';
 import { layers } from '../format';
 import { depth_colour } from '../palette';

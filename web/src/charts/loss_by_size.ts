@@ -1,4 +1,4 @@
-// Loss against size N, one line a depth: the mean over seeds with the band from least to greatest
+// Loss against size N, one line per depth: the mean over seeds with the band from least to greatest
 // seed. Crossings, where the deeper network starts to win, are rings with their interval.
 import type { Transition } from '../document';
 import { s } from '../dom';
@@ -46,7 +46,7 @@ export function loss_by_size(model: Model, store: Store): Plot {
   return plot;
 }
 
-/// The same losses as distance from the best depth of equal size, where small gaps can be seen.
+/// The same losses as distance from the best depth of equal size, which makes small gaps visible.
 export function excess_by_size(model: Model, store: Store): Plot {
   return new Plot({
     id: 'excess-by-size',
@@ -100,7 +100,7 @@ function make_content(model: Model, store: Store, mode: Mode): Content {
     draw: (view) => {
       for (const depth of shown) draw_depth(view, model, depth, all.get(depth)!);
       const room = new LabelRoom();
-      // Many shaded intervals lie over each other as fog; then their bars alone stay.
+      // Many overlapping shaded intervals blur into one; then only their bars are drawn.
       const shaded = crossings.length <= kMostShaded;
       for (const crossing of crossings) draw_crossing(view, all, crossing, room, shaded);
       if (!view.narrow) draw_end_labels(view, model, shown, all);

@@ -1,6 +1,6 @@
-// Loss along training, one line a run, coloured by depth: the training loss, averaged, from the first
-// steps on, and the held-out losses as dots; where there is no training loss, a line through the
-// held-out ones. With very many runs an even selection is drawn, and the chart says how many.
+// Loss along training, one line per run, coloured by depth: the training loss, averaged, from the
+// first steps on, and the held-out losses as dots; where there is no training loss, a line through
+// the held-out ones. With very many runs an even selection is drawn, and the chart says how many.
 import type { Run } from '../document';
 import { s } from '../dom';
 import { fixed, layers, plural, si, whole } from '../format';

@@ -81,11 +81,11 @@ export function spread(labels: EndLabel[], gap: number, top: number, bottom: num
   return placed;
 }
 
-/// Keeps labels from lying on each other: a label that would touch an earlier one is left out.
+/// Keeps labels from overlapping: a label that would touch an earlier one is left out.
 export class LabelRoom {
   private readonly taken_: [number, number, number, number][] = [];
 
-  /// Takes the box of a 12 px label starting at x, standing on y, if it is free.
+  /// Takes the box of a 12 px label starting at x, with its baseline at y, if it is free.
   take(x: number, y: number, text: string): boolean {
     const box: [number, number, number, number] = [x, y - 11, x + text.length * 7.2, y + 3];
     const free = this.taken_.every(

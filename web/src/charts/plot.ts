@@ -98,7 +98,7 @@ export class Plot {
     if (this.near_) this.render();
   }
 
-  /// Draws now even when the reader is elsewhere.
+  /// Draws now even when it is out of view.
   force(): void {
     if (this.stale_) this.render();
   }

@@ -1,5 +1,5 @@
-// Speed: training throughput against size, one line a depth. Tokens a second as measured, or the
-// useful arithmetic, FLOPs of the run / seconds of the run.
+// Speed: training throughput against size, one line per depth. Tokens a second as measured, or
+// the useful arithmetic, FLOPs of the run / seconds of the run.
 import { group, median } from 'd3-array';
 import type { Run } from '../document';
 import { s } from '../dom';

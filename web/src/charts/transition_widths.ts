@@ -41,14 +41,14 @@ export function transition_widths(model: Model): Plot {
   });
 }
 
-/// Errors whose correlation nobody gave are drawn as independent, which is usually too wide.
+/// Errors whose correlation is not given are drawn as independent, which is usually too wide.
 function caveat(laws: Law[]): string {
   const names = laws.filter((law) => law.correlation === null).map((law) => law.name);
   if (names.length === 0) return '';
   return ` The correlation of a and b is unknown for ${names.join(' and ')} and taken as zero.`;
 }
 
-/// Where a transition stands: at the deeper depth, or midway when the law was read so.
+/// Where a transition is drawn: at the deeper depth, or midway when the law was read that way.
 export function marks(transitions: Transition[], law: Law | null): Mark[] {
   const midpoint = law?.reading.toLowerCase().includes('mid') ?? false;
   return transitions.flatMap((transition) => {

@@ -1,4 +1,4 @@
-// The three buttons beside every chart: SVG, PNG, CSV.
+// The three buttons next to every chart: SVG, PNG, CSV.
 import { button, h } from '../dom';
 import { csv_text, type CsvTable } from './csv';
 import { png_blob, svg_text } from './picture';

@@ -104,6 +104,6 @@ function criterion(judged: JudgedCriterion): HTMLElement {
   );
 }
 
-/// Notes begin in lower case and end without a stop.
+/// Notes begin in lower case and end without a full stop.
 const sentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;

@@ -20,7 +20,7 @@ const kNumber = /^(at least |> |< )?[-−+]?[\d.,]+(e[-+]?\d+)?( ?%)?$/;
 /// In place of a number.
 const kNoNumber = ['', '-', '-inf', '?', 'vacuous', 'more'];
 
-/// A column whose cells are numbers, or absent, stands flush right.
+/// A column whose cells are numbers, or absent, is set flush right.
 function numeric_columns(table: Table): boolean[] {
   return table.columns.map((_, column) => {
     const cells = table.rows

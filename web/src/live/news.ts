@@ -1,6 +1,6 @@
-// Pages of 'fathom serve' go on asking while they are open; the same page as a file asks nothing.
+// Pages of 'fathom serve' keep polling while they are open; the same page as a file asks nothing.
 
-/// Where a served page asks for what is new; null in a file.
+/// Where a served page asks for updates; null in a file.
 export function news_address(): string | null {
   const meta = document.querySelector('meta[name=fathom-news]');
   return meta?.getAttribute('content') || null;
@@ -15,7 +15,7 @@ export async function fetch_json<T>(address: string): Promise<T> {
 const kEvery = 2000;
 const kSlowest = 30_000;
 
-/// Asks every two seconds while the page is in view, and ever more slowly once nobody answers.
+/// Asks every two seconds while the page is in view, and ever more slowly once no answer comes.
 export function follow<T>(
   address: () => string,
   take: (news: T) => void,

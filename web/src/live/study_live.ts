@@ -1,5 +1,5 @@
-// The report of a study that trains: changed runs, longer curves and new findings are laid into the
-// document, and the page is told to draw again.
+// The report of a study that trains: changed runs, longer curves and new findings are merged into
+// the document, and the page is redrawn.
 import { h } from '../dom';
 import type { StudyState } from '../generated/serve_schema';
 import { follow } from './news';
@@ -40,7 +40,7 @@ function take_news(raw: RawDocument, news: StudyNews): boolean {
   return news.runs.length > 0 || news.curves.length > 0 || news.findings !== null;
 }
 
-/// The panel above the report. `changed` is called after the document was.
+/// The panel above the report. `changed` is called after the document has changed.
 export function live_study(address: string, raw: RawDocument, changed: () => void): HTMLElement {
   const panel = h('div', { class: 'live', 'aria-label': 'The study now' });
   const gone = h('p', { class: 'warning', role: 'status', hidden: true });

@@ -20,7 +20,7 @@ const kUnits: [number, string][] = [
   [1e3, 'K'],
 ];
 
-/// The words behind 'fathom plan' that ask for these very numbers.
+/// The words after 'fathom plan' that ask for these very numbers.
 export function typed_words(state: MapState): string {
   const { map } = state;
   const stop = state.table.stops[state.budget]!;
@@ -97,7 +97,7 @@ export function answer(state: MapState): HTMLElement {
   return text;
 }
 
-/// What the pick counts and costs, and the command that says so too.
+/// The counts and costs of the pick, and the command that prints them too.
 export function costs(state: MapState): HTMLElement {
   const numbers = h('dl', { class: 'facts' });
   const typed_command = h('code', {});

@@ -300,7 +300,7 @@ function draw_names(view: View, state: MapState, room: LabelRoom): void {
   }
 }
 
-/// Each measured law's name beside the last size of its curve that is on the chart.
+/// Each measured law's name next to the last size of its curve that is on the chart.
 function draw_law_names(view: View, state: MapState, room: LabelRoom): void {
   if (view.narrow) return;
   const colours = law_colours(state.map);

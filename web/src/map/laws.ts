@@ -8,7 +8,7 @@ const kMarks: Record<string, Mark> = { f: 'fitted', e: 'extrapolated', c: 'conve
 export const law_mark = (plan: StopPlan, law: number): Mark =>
   kMarks[plan.marks[law]!] ?? 'extrapolated';
 
-/// Solid inside the data, dashed outside, dotted for what nobody measured.
+/// Solid inside the data, dashed outside, dotted where nothing was measured.
 export const kDash: Record<Mark, string> = {
   fitted: '',
   extrapolated: '7 5',

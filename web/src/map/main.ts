@@ -29,7 +29,7 @@ function method(map: MapDocument): HTMLElement {
   return h('ul', { class: 'method' }, ...sentences.map((sentence) => h('li', {}, sentence)));
 }
 
-/// On a served page the words behind 'fathom plan' may be changed; the planner answers with another
+/// On a served page the words after 'fathom plan' may be changed; the planner answers with another
 /// map.
 function planner(state: MapState): HTMLElement {
   const words = h('input', {

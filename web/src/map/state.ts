@@ -48,7 +48,7 @@ export class MapState {
     this.budget_[this.count] = index;
   }
 
-  /// Null where no shape of this budget keeps the constraints.
+  /// Null where no shape of this budget meets the constraints.
   get plan(): StopPlan | null {
     return this.table.plans[this.tokens]?.[this.budget] ?? null;
   }
@@ -141,7 +141,7 @@ export class MapState {
 }
 
 /// The width that spends a budget at a depth: c L d^2 + e d = N (src/laws/budget.cpp; the browser
-/// test holds the two together).
+/// test compares the two).
 export function width_at(map: MapDocument, plan: StopPlan, layers: number): number {
   const e = map.embedding_rows;
   const a = plan.block_coefficient * layers;

@@ -114,7 +114,7 @@ const range = (depths: number[]): string =>
   depths.length <= 6 ? depths.join(', ') : `${depths[0]} to ${depths[depths.length - 1]} layers`;
 
 function warnings(model: Model): HTMLElement | null {
-  // What has not been trained yet is no failure; the advice says how to go on.
+  // What has not been trained yet is not a failure; the advice says how to go on.
   const bad = model.bad.filter((run) => run.status !== 'pending' && run.status !== 'running');
   if (bad.length === 0) return null;
   const counts = new Map<string, number>();

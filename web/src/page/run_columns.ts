@@ -1,5 +1,5 @@
-// The fields of a run as the table shows, sorts and filters them. Which there are, their titles and
-// their formats stand in schema/report.schema.json.
+// The fields of a run as the table shows, sorts and filters them. The list of fields, their titles
+// and their formats are in schema/report.schema.json.
 import type { Run, RunField, Value } from '../document';
 import { duration, fixed, flops, si, whole } from '../format';
 import { kRunFields, type RunFormat } from '../generated/report_schema';

@@ -140,7 +140,7 @@ export class RunTable {
     return this.heads_;
   }
 
-  /// The runs have changed: another order or other numbers, at the place the reader is.
+  /// The runs have changed: shows the new order and numbers at the reader's scroll position.
   update(): void {
     const known = new Set([...this.status_.options].map((option) => option.value));
     for (const status of new Set(this.model_.study.runs.map((run) => run.status))) {

@@ -1,4 +1,4 @@
-// Light, dark, or as the system says. The choice is kept for the session where the browser lets it.
+// Light, dark, or the system's own. The choice is kept for the session where the browser lets it.
 import { h } from '../dom';
 
 const kKey = 'fathom-theme';

@@ -1,4 +1,4 @@
-// The laws and the transitions as small tables beside their chart.
+// The laws and the transitions as small tables next to their chart.
 import type { Law, Transition } from '../document';
 import { h } from '../dom';
 import { si, whole, with_error } from '../format';

@@ -1,4 +1,4 @@
-// Two probes on one page: what they say together, their layers beside each other, their cuts.
+// Two probes on one page: what they say together, their layers side by side, their cuts.
 import type { Plot } from '../charts/plot';
 import type { Layer, ProbeDocument } from '../generated/probe_schema';
 import type { Series } from '../generated/lab_schema';
@@ -19,7 +19,7 @@ export interface Comparison {
   b: ProbeDocument;
 }
 
-/// Their names, told apart where they are the same.
+/// Their names, made distinct where they are the same.
 function names({ a, b }: Comparison): [string, string] {
   const same = a.model.name === b.model.name;
   return [`${a.model.name}${same ? ' (A)' : ''}`, `${b.model.name}${same ? ' (B)' : ''}`];
@@ -99,7 +99,7 @@ function cuts(name: string, probe: ProbeDocument): Series {
   };
 }
 
-/// Influence against the place in the model: 0 its first layer, 100 its last.
+/// Influence against the position in the model: 0 its first layer, 100 its last.
 function influences(name: string, probe: ProbeDocument): Series {
   const last = Math.max(1, probe.layers.length - 1);
   return {

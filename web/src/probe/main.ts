@@ -84,7 +84,7 @@ function build(probe: ProbeDocument): void {
     parts.push([
       'cuts',
       'What if there were fewer layers?',
-      `Loss when layers are cut and nothing is trained again, on ${whole(probe.curve_tokens)} tokens.`,
+      `Loss when layers are cut and nothing is retrained, on ${whole(probe.curve_tokens)} tokens.`,
       keep([curve_chart(probe)]),
     ]);
   if (probe.lens.length > 0)

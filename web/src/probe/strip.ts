@@ -1,5 +1,5 @@
 // The depth strip: one row per layer with its influence, its cost and its class; and what could
-// stand in its place.
+// replace it.
 import { max } from 'd3-array';
 import type { Cost, Layer, ProbeDocument } from '../generated/probe_schema';
 import { h } from '../dom';
@@ -92,7 +92,7 @@ export function depth_strip(probe: ProbeDocument): HTMLElement {
 
 const mean = (cost: Cost | null): string => (cost === null ? '–' : nats(cost.mean));
 
-/// Costs of what could stand in a layer's place, folded away.
+/// Costs of what could replace a layer, folded away.
 export function replacements(probe: ProbeDocument): HTMLElement | null {
   if (probe.loss === null) return null;
   const head = ['layer', 'left out', 'mean shift', 'linear map', 'map explains', 'swapped with next'];

@@ -49,8 +49,8 @@ void Workspaces::resize(std::size_t bytes) {
   bytes_ = bytes;
 }
 
-// cuBLAS thinks in columns: a row-major matrix is its transpose there, so C^T = op(B)^T op(A)^T is
-// asked for, B first.
+// cuBLAS is column-major: a row-major matrix is its transpose there, so we ask it for
+// C^T = op(B)^T op(A)^T, B first.
 Gemm::Gemm(cublasLtHandle_t handle, const GemmSpec& spec, const Workspaces& workspaces)
     : handle_(handle), spec_(spec), workspaces_(workspaces) {
   check(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "GEMM");

@@ -1,9 +1,9 @@
 // One GEMM by cuBLASLt, planned once:
 //
-//   C[M, N] (+)= alpha op(A)[M, K] op(B)[K, N] (+ bias[N]),   row-major, op: as it is or transposed
+//   C[M, N] (+)= alpha op(A)[M, K] op(B)[K, N] (+ bias[N]),   row-major, op: identity or transpose
 //
 // Its algorithm is picked by timing the library's suggestions (gemm_library.h). Only algorithms
-// whose sums have a fixed order are taken (no in-place split-K).
+// whose sums have a fixed order are used (no in-place split-K).
 #pragma once
 
 #include <cublasLt.h>
@@ -26,7 +26,7 @@ struct GemmSpec {
   float alpha = 1;
   bool bias = false;  // in the epilogue, of the result's type
 
-  /// Under which its algorithm is remembered.
+  /// The key under which its algorithm is remembered.
   std::string key() const;
 };
 
@@ -37,7 +37,7 @@ struct GemmOperands {
   const void* bias = nullptr;
 };
 
-/// Memory for GEMMs to run in, one block for each stream: those of one stream take turns.
+/// Workspaces for GEMMs, one block per stream: GEMMs on one stream use it in turn.
 class Workspaces {
  public:
   Workspaces() = default;
@@ -49,7 +49,7 @@ class Workspaces {
   /// Resets all blocks; nothing may be running.
   void resize(std::size_t bytes);
   void* of(cudaStream_t stream) const { return blocks_.at(stream); }
-  std::size_t bytes() const { return bytes_; }  // of one
+  std::size_t bytes() const { return bytes_; }  // of one block
   std::int64_t total() const { return static_cast<std::int64_t>(blocks_.size() * bytes_); }
 
  private:
@@ -70,7 +70,7 @@ class Gemm {
   std::vector<Algorithm> suggest(const GemmOperands& operands, int wanted) const;
   void choose(const Algorithm& algorithm) { algorithm_ = algorithm; }
   const Algorithm& algorithm() const { return algorithm_; }
-  /// Bytes that the chosen algorithm needs to run in.
+  /// Bytes of workspace that the chosen algorithm needs.
   std::size_t workspace_needed(std::size_t otherwise) const;
 
   /// False when the library refuses.

@@ -12,7 +12,7 @@ namespace {
 
 using namespace gemm_activation;
 
-constexpr int kStreamedK = 256;  // the least
+constexpr int kStreamedK = 256;  // at least
 static_assert(streamed_bytes(2, 4) <= hopper::kSharedBytes);
 
 using Kernel = void (*)(GemmActivationArgs);
@@ -23,7 +23,7 @@ Kernel forward_kernel(const GemmActivationVariant& variant) {
   return variant.groups == 4 ? resident_kernel<false, kKind, 4> : resident_kernel<false, kKind, 3>;
 }
 
-/// The backward knows the activation by its slopes only.
+/// The backward sees the activation only through its slopes.
 Kernel backward_kernel(const GemmActivationVariant& variant) {
   constexpr auto kAny = ActivationKind::relu;
   return variant.streamed ? streamed_kernel<true, kAny> : resident_kernel<true, kAny, 2>;
@@ -66,7 +66,7 @@ std::vector<GemmActivationVariant> GemmActivation::variants(const GemmActivation
                     spec.n <= std::int64_t{gpu.multiprocessors} * kColumns && spec.m < (1 << 30);
   if (!gpu.hopper || !fits || spec.kind == ActivationKind::swiglu) return {};
   std::vector<GemmActivationVariant> found;
-  // Forward there is more work on the results: more warpgroups to share it.
+  // The forward epilogue has more work to do: more warpgroups share it.
   for (const int groups : spec.backward ? std::vector{2} : std::vector{3, 4}) {
     const int left = hopper::kSharedBytes - resident_bytes(k_blocks_of(spec), groups, 1, 0);
     const int stages = std::min(kMostStages, left / (groups * kChunkBytes));
@@ -93,14 +93,14 @@ GemmActivation::GemmActivation(const GemmActivationSpec& spec,
   args_.k_blocks = k_blocks_of(spec);
   args_.stages = variant.stages;
   args_.slots = variant.slots;
-  const int most = (args_.tiles + variant.groups - 1) / variant.groups;  // that find work
+  const int most = (args_.tiles + variant.groups - 1) / variant.groups;  // that have work
   parts_ = std::clamp(gpu.multiprocessors / args_.column_tiles, 1, most);
   threads_ = (variant.groups + 1) * 128;
   bytes_ = variant.streamed
                ? streamed_bytes(variant.slots, variant.stages)
                : resident_bytes(args_.k_blocks, variant.groups, variant.slots, variant.stages);
   kernel_ = kernel_for(spec, variant);
-  // A property of the kernel, not of the launch: variants that share a kernel need the most.
+  // An attribute of the kernel, not of the launch: variants share a kernel, so set the maximum.
   check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              hopper::kSharedBytes),
         "shared memory of a GEMM");

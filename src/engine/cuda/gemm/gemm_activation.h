@@ -4,10 +4,10 @@
 //   backward   out = (a b) slopes                             a [M, K], b [K, N] (dy and W of
 //              `down`), and the column sums of out by part
 //
-// Slopes are coded in bytes (ops/activation/activation.h) and lie as the kernels hold them: for
-// each tile of 64 rows x 128 columns 8 KiB, [4 packs, 128 threads, 16 bytes]; thread t has rows
-// t/32*16 + t%32/4 and 8 further, columns t%4*2 and the next of each 8, a pack is four such 8s, in
-// each the first row's two columns before the second's. Any forward form goes with any backward
+// Slopes are coded in bytes (ops/activation/activation.h) and stored as the kernels hold them: each
+// tile of 64 rows x 128 columns takes 8 KiB, [4 packs, 128 threads, 16 bytes]; thread t has rows
+// t/32*16 + t%32/4 and 8 further, columns t%4*2 and the next of each 8; a pack is four such 8s, in
+// each the first row's two columns before the second's. Any forward form works with any backward
 // form.
 //
 // M must be divisible by 64, N by 128, K by 8. Two forms: a block keeps its columns of b in shared
@@ -37,13 +37,13 @@ struct GemmActivationSpec {
 struct GemmActivationOperands {
   const void* a = nullptr;
   const void* b = nullptr;
-  const float* bias = nullptr;  // forward; or none
-  void* slopes = nullptr;       // u8 [M, N]; forward or none
+  const float* bias = nullptr;  // forward, optional
+  void* slopes = nullptr;       // u8 [M, N]; forward, optional
   void* out = nullptr;
 };
 
-/// How a block shares out its work and memory: warpgroups that multiply; of each, slots for results
-/// and stages of operands.
+/// How a block divides its work and memory: warpgroups that multiply, and for each of them slots
+/// for results and stages of operands.
 struct GemmActivationVariant {
   int groups = 2, slots = 2, stages = 4;
   bool streamed = false;
@@ -51,7 +51,7 @@ struct GemmActivationVariant {
   std::string name() const;
 };
 
-/// What a kernel is given.
+/// The arguments of a kernel.
 struct GemmActivationArgs {
   CUtensorMap a, b, out;
   const float* bias;
@@ -62,7 +62,7 @@ struct GemmActivationArgs {
 
 class GemmActivation {
  public:
-  /// The ways in which this GPU can do it, best guess first; none if it cannot.
+  /// The variants that this GPU can run, best guess first; none if it cannot.
   static std::vector<GemmActivationVariant> variants(const GemmActivationSpec& spec,
                                                      const Gpu& gpu);
 

@@ -1,8 +1,9 @@
-// What happens to a tile of sums on its way to memory, and the column sums of the backward.
+// The epilogues: what happens to a tile of accumulators on its way to memory, and the column sums
+// of the backward.
 //
-// A warp does it for its own 16 rows, 64 columns at a time, and never waits for another warp:
-// results lie in one of its slots until TMA has read them. Slopes go between registers
-// and memory as they lie in a thread, see gemm_activation.h.
+// A warp handles its own 16 rows, 64 columns at a time, and never waits for another warp: results
+// stay in one of its slots until TMA has read them. Slopes move between registers and memory in the
+// order in which a thread holds them, see gemm_activation.h.
 #pragma once
 
 #include "engine/cuda/activation_value.cuh"
@@ -12,11 +13,11 @@
 namespace fathom::engine::cuda::gemm_activation {
 
 constexpr float kToInteger =
-    8388608;  // 2^23: added to a small number, it leaves it in the low bits
+    8388608;  // 2^23: adding it to a small number leaves that in the low bits
 
-/// An activation as this file takes it: of w = scale (u + bias), the bias scaled beforehand, with
-/// the code of its slope in the low byte. For the tanh GELU the cube of u comes with coefficient 1
-/// in w, scale^3 = k c:
+/// An activation as this file computes it: of w = scale (u + bias), the bias scaled beforehand,
+/// with the code of its slope in the low byte. For the tanh GELU, scale^3 = k c gives the cube of w
+/// the coefficient 1:
 ///   t = tanh(w (w^2 + s)),  s = k / scale,  y = w / (2 scale) (1 + t),
 ///   y' = 1/2 + (t + w (3 w^2 + s) (1 - t^2)) / 2
 struct Coded {
@@ -55,7 +56,7 @@ __device__ __forceinline__ void put_bias(const GemmActivationArgs& args, float* 
   bias[threadIdx.x] = given ? args.bias[c] * Scaled<kKind>::kScale : 0.0f;
 }
 
-/// Where this thread's codes of 64 columns lie: two packs, kPackStep apart. Null outside of the
+/// The address of this thread's codes of 64 columns: two packs, kPackStep apart. Null outside the
 /// matrix, and where there are none.
 constexpr int kPackStep = 128;
 __device__ __forceinline__ uint4* codes_at(const GemmActivationArgs& args, int tile, int column) {
@@ -70,13 +71,13 @@ __device__ __forceinline__ std::uint32_t low_bytes(std::uint32_t a, std::uint32_
   return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
 }
 
-/// A slot gets this warp's 16 x 64 results, four squares of 8 x 8 at a time, and goes out.
+/// Stores this warp's 16 x 64 results through a slot, four squares of 8 x 8 at a time.
 __device__ __forceinline__ void send(const GemmActivationArgs& args, const Workspace& at,
                                      const std::uint32_t (&r)[4][4], int& slot, int tile,
                                      int column) {
   const int lane = threadIdx.x & 31, row = tile * kRows + ((threadIdx.x >> 5) & 3) * 16;
   const std::uint32_t to = at.slot(slot), own = to + a_offset<64>(lane);
-  if (lane == 0) {  // what lay here is out
+  if (lane == 0) {  // until the slot's last results have been read
     if (args.slots == 1) tma_store_wait_read<0>();
     if (args.slots == 2) tma_store_wait_read<1>();
   }
@@ -92,7 +93,7 @@ __device__ __forceinline__ void send(const GemmActivationArgs& args, const Works
   slot = slot + 1 == args.slots ? 0 : slot + 1;
 }
 
-/// 64 columns of out, c[FIRST] the first, and their slopes; `bias` is that of the first column.
+/// 64 columns of out, from c[FIRST] on, and their slopes; `bias` is that of the first column.
 template <ActivationKind kKind, int FIRST, int N>
 __device__ __forceinline__ void epilogue_forward(const GemmActivationArgs& args,
                                                  const Workspace& at, const float (&c)[N][4],
@@ -133,7 +134,7 @@ struct Codes {
   }
 };
 
-/// 128 columns' codes, 8 KiB of which each thread of a warpgroup wants 64 bytes, to the L2 cache.
+/// Prefetches 128 columns' codes to the L2 cache: 8 KiB, 64 bytes for each thread of a warpgroup.
 __device__ __forceinline__ void prefetch_codes(const GemmActivationArgs& args, int tile,
                                                int column) {
   const uint4* from = codes_at(args, tile, column);
@@ -141,8 +142,7 @@ __device__ __forceinline__ void prefetch_codes(const GemmActivationArgs& args, i
   for (int i = 0; i < 4; ++i) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i * kPackStep));
 }
 
-/// 64 columns of out = c times slopes, c[FIRST] the first; adds to the sums of this thread's
-/// columns.
+/// 64 columns of out = c times slopes, from c[FIRST] on; adds to the sums of this thread's columns.
 template <int FIRST, int N>
 __device__ __forceinline__ void epilogue_backward(const GemmActivationArgs& args,
                                                   const Workspace& at, const float (&c)[N][4],

@@ -1,8 +1,8 @@
 // The kernel of gemm_activation.h for K up to 512.
 //
-// A block owns 128 columns and keeps b for them in shared memory. Each of its warpgroups is a
-// worker of its own: it takes every so many-th tile of 64 rows, so that one multiplies while others
-// are busy with their results; a warp for each fetches its tiles of a (64 rows x 64 of K).
+// A block owns 128 columns and keeps b for them in shared memory. Its warpgroups work
+// independently: each takes tiles of 64 rows at a fixed stride, so that one multiplies while others
+// are in their epilogues; a producer warp for each fetches its tiles of a (64 rows x 64 of K).
 #pragma once
 
 #include "engine/cuda/gemm/gemm_activation_epilogue.cuh"
@@ -85,7 +85,7 @@ __device__ __forceinline__ void multiply(const GemmActivationArgs& args, const W
 template <bool kBackward, ActivationKind kKind, int GROUPS>
 __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
     resident_kernel(const __grid_constant__ GemmActivationArgs args) {
-  // Of what the block was launched with: 168, 128 or 96 for each thread.
+  // Redistributes the registers that the block was launched with: 168, 128 or 96 per thread.
   constexpr int kOwnRegisters = GROUPS == 2 ? 240 : GROUPS == 3 ? 160 : 112;
   extern __shared__ __align__(1024) unsigned char memory[];
   const std::uint32_t base = shared_address(memory);
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__((GROUPS + 1) * 128, 1)
         epilogue_forward<kKind, 8>(args, at, c, bias + 64, slot, tile, column + 64);
       }
     }
-    if constexpr (kBackward) {  // b has been used for the last time
+    if constexpr (kBackward) {  // b is no longer needed
       put_sums<GROUPS>(args, sums, reinterpret_cast<float*>(memory), part, column);
     }
     if (lane == 0) tma_store_wait_read<0>();

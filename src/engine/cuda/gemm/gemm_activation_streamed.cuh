@@ -1,7 +1,7 @@
-// The kernel of gemm_activation.h for any K from 256 on.
+// The kernel of gemm_activation.h for any K of at least 256.
 //
-// A block owns 256 columns and takes every so many-th pair of tiles of 64 rows, one for each of its
-// two warpgroups. a and b come in blocks of 64 of K that both use.
+// A block owns 256 columns and takes pairs of tiles of 64 rows at a fixed stride, one tile for each
+// of its two warpgroups. a and b come in blocks of 64 of K that both use.
 #pragma once
 
 #include "engine/cuda/gemm/gemm_activation_epilogue.cuh"
@@ -32,7 +32,7 @@ __device__ __forceinline__ void fetch_operands(const GemmActivationArgs& args, c
   }
 }
 
-/// A warpgroup at work on tiles of 64 x 256.
+/// A warpgroup that computes tiles of 64 x 256.
 template <bool kBackward, ActivationKind kKind>
 struct StreamedWorker {
   const GemmActivationArgs& args;

@@ -1,9 +1,9 @@
-// What the kernels of gemm_activation.h share: who works where, where things lie in shared memory,
+// What the kernels of gemm_activation.h share: the division of work, the layout of shared memory,
 // and the wgmmas of a block of K.
 //
-// A tile of results has 64 rows and the columns of its block, and a warpgroup makes it. All tiles
-// in shared memory have rows of 128 bytes in the 128-byte swizzle, 64 columns each. TMA
-// guards the edges: zeros come in, nothing goes out.
+// A tile of results has 64 rows and the columns of its block, and one warpgroup computes it. All
+// tiles in shared memory have rows of 128 bytes in the 128-byte swizzle, 64 columns each. TMA takes
+// care of the edges: out of bounds it loads zeros and stores nothing.
 #pragma once
 
 #include "engine/cuda/gemm/gemm_activation.h"
@@ -27,8 +27,8 @@ struct Share {
   int first, step, rounds;
 };
 
-/// Where a warpgroup's things lie in shared memory. A slot holds 64 columns of results of the
-/// warpgroup's rows on their way out; a warp uses only its own part.
+/// The layout of a warpgroup's shared memory. A slot holds 64 columns of results of the warpgroup's
+/// rows until they are stored; a warp uses only its own part.
 struct Workspace {
   std::uint32_t weights, stages, slots, ring;
   int stage_bytes;
@@ -52,7 +52,7 @@ __device__ __forceinline__ void make_ring(const Workspace& at, int stages, int w
   fence_mbarrier_init();
 }
 
-/// All threads that multiply.
+/// Synchronises all threads that multiply.
 template <int THREADS>
 __device__ __forceinline__ void sync_workers() {
   asm volatile("bar.sync 1, %0;" ::"n"(THREADS) : "memory");
@@ -65,7 +65,7 @@ __device__ __forceinline__ std::uint64_t weights_descriptor(std::uint32_t weight
                    : smem_descriptor<128>(weights);
 }
 template <bool kBackward>
-constexpr int kWeightStep = kBackward ? 128 : 2;  // 16 of K further, in units of 16 bytes
+constexpr int kWeightStep = kBackward ? 128 : 2;  // a step of 16 along K, in units of 16 bytes
 
 /// The tile of b from `column` on for a block of K.
 template <bool kBackward, int COLUMNS>

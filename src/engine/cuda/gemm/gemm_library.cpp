@@ -75,7 +75,7 @@ std::size_t GemmLibrary::fastest(std::size_t count,
   std::size_t chosen = count;
   for (std::size_t i = 0; i < count; ++i) {
     if (!launch(i)) continue;
-    // Long GEMMs are steady: one look tells. Short ones are looked at again.
+    // The times of long GEMMs are steady: one run is enough. Short ones are timed again.
     float milliseconds = time(i, 1);
     if (chosen != count && milliseconds > 1.2f * best) continue;
     const int repeats = static_cast<int>(std::min(20.0f, kLook / milliseconds));

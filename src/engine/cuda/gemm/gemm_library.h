@@ -1,6 +1,6 @@
-// The GEMMs of one executor, equal ones shared. Algorithms, and other choices between ways to do
-// one thing, are picked by timing on the very memory they will run on, and remembered in a file so
-// that the next start, and a resumed run, makes the same choice and gives the same bits.
+// The GEMMs of one executor; equal ones are shared. Algorithms, and other choices between ways to
+// compute the same thing, are picked by timing on the memory they will run on, and remembered in a
+// file so that the next start, and a resumed run, makes the same choice and gives the same bits.
 #pragma once
 
 #include <functional>
@@ -16,22 +16,22 @@ namespace fathom::engine::cuda {
 class GemmLibrary {
  public:
   /// `cache` is a file name, or "" to keep nothing. GEMMs may run on `stream`, where they are
-  /// timed, and beside it on `other`.
+  /// timed, and concurrently on `other`.
   GemmLibrary(int device, const std::string& cache, cudaStream_t stream,
               cudaStream_t other = nullptr);
   ~GemmLibrary();
   GemmLibrary(const GemmLibrary&) = delete;
   GemmLibrary& operator=(const GemmLibrary&) = delete;
 
-  /// Null when cuBLASLt has no such GEMM, which may be where a bias is asked for. The operands are
+  /// Null when cuBLASLt has no such GEMM, which can happen with a bias. The operands are
   /// used for timing: C is overwritten.
   std::shared_ptr<Gemm> get(const GemmSpec& spec, const GemmOperands& operands);
-  /// The fastest of several ways to do one thing, by timing `run`; remembered under `key` by name.
+  /// The fastest of several alternatives, by timing `run`; remembered under `key` by name.
   std::size_t pick(const std::string& key, const std::vector<std::string>& names,
                    const std::function<void(std::size_t, cudaStream_t)>& run);
   /// Writes new choices to the cache file.
   void save();
-  /// Gives back the memory that no chosen algorithm needs.
+  /// Frees workspace memory that no chosen algorithm needs.
   void shrink();
   std::int64_t bytes() const { return workspaces_.total(); }
 

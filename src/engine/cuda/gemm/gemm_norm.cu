@@ -17,13 +17,13 @@ int blocks_of(std::int64_t size) {
   return static_cast<int>((size + 63) / 64);
 }
 
-/// What is absent is never asked for.
+/// The map of an absent operand is never used.
 CUtensorMap map_of(const void* data, std::int64_t rows, std::int64_t cols, int box_rows,
                    bool f32 = false) {
   return data == nullptr ? CUtensorMap{} : make_tensor_map(data, rows, cols, box_rows, f32);
 }
 
-/// bf16 with the rows of each group of 16 in the order that gemm_norm_epilogue_forward.cuh wants:
+/// bf16 with the rows of each group of 16 in the order that gemm_norm_epilogue_forward.cuh needs:
 /// row 4 q + 2 u + e of the matrix is row 8 u + 2 q + e of the tile.
 CUtensorMap permuted_map(const void* data, std::int64_t rows, std::int64_t cols, int box_rows) {
   const auto row = static_cast<cuuint64_t>(cols) * 2;
@@ -38,7 +38,7 @@ int sums_of(const LinearNormShape& shape) {
   return !shape.backward ? 0 : shape.branch_sums ? 3 : 2;
 }
 
-/// Of shared memory, less the rings of chunks.
+/// Bytes of shared memory without the rings of chunks.
 int bare_bytes(const LinearNormShape& shape, const GemmNormVariant& variant) {
   const int nb = blocks_of(shape.width);
   return tail_bytes(nb, sums_of(shape)) + (variant.streamed()
@@ -126,7 +126,7 @@ GemmNorm::GemmNorm(const LinearNormShape& shape, const GemmNormOperands& operand
   kernel_ = kernel_of(shape, variant);
   threads_ = (kGroups + 1) * 128;
   bytes_ = bare_bytes(shape, variant) + kGroups * variant.chunks * kChunkBytes;
-  // A property of the kernel, not of the launch: variants that share a kernel need the most.
+  // An attribute of the kernel, not of the launch: variants share a kernel, so set the maximum.
   check(cudaFuncSetAttribute(kernel_, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
         "shared memory of a GEMM");
   int most = gpu.multiprocessors;

@@ -6,9 +6,9 @@
 //   backward   dy = a b, then the backward of the norm: dx and d_branch of the stream, and by part
 //              the column sums of dy h, of dy and of d_branch     a [M, K], b [K, D]
 //
-// The branch and dy are never written. D must be divisible by 16, K by 8; D <= 256 forward, <= 192
-// backward. Two forms: a block keeps b in shared memory for good, or streams both operands, b
-// shared by a cluster of blocks.
+// The branch and dy are never written to memory. D must be divisible by 16, K by 8; D <= 256
+// forward, <= 192 backward. Two forms: a block keeps b in shared memory for good, or streams both
+// operands, b shared by a cluster of blocks.
 #pragma once
 
 #include <cuda.h>
@@ -23,17 +23,17 @@
 
 namespace fathom::engine::cuda {
 
-/// M, D and K above are the shape's rows, width and depth. Under which name its best form is
+/// M, D and K above are the shape's rows, width and depth. The name under which its best form is
 /// remembered:
 std::string key_of(const LinearNormShape& shape);
 
-/// Matrices bf16 where not said otherwise; null where absent.
+/// Matrices are bf16 unless stated otherwise; null if absent.
 struct GemmNormOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   const float* gain = nullptr;  // [D]
   float* stats = nullptr;       // [M, 2], written forward
-  float* r = nullptr;           // f32 [M, D], written forward; may lie on x
+  float* r = nullptr;           // f32 [M, D], written forward; may be x
   float stream_scale = 1, branch_scale = 1;
   // Forward.
   const float* x = nullptr;      // f32 [M, D]
@@ -43,21 +43,21 @@ struct GemmNormOperands {
   float epsilon = 0;
   // Backward.
   const void* incoming = nullptr;
-  void* dx = nullptr;        // may lie on incoming
+  void* dx = nullptr;        // may be incoming
   void* d_branch = nullptr;  // may be absent
 };
 
-/// How a block shares out its work and memory.
+/// How a block divides its work and memory.
 struct GemmNormVariant {
   int chunks = 0;   // of 64 rows x 128 bytes, in the ring of each of the two warpgroups
-  int cluster = 0;  // blocks that share b as it streams by; 0: b stays
+  int cluster = 0;  // blocks that share the streamed b; 0: b is resident
   int stages = 0;   // of the ring of a and b, if they stream
 
   bool streamed() const { return cluster > 0; }
   std::string name() const;
 };
 
-/// What a kernel is given.
+/// The arguments of a kernel.
 struct GemmNormArgs {
   CUtensorMap a, b;
   CUtensorMap stream, incoming;    // read: x or r; the gradient of r
@@ -70,7 +70,7 @@ struct GemmNormArgs {
 
 class GemmNorm {
  public:
-  /// The ways in which this GPU can do it, best guess first; none if it cannot.
+  /// The variants that this GPU can run, best guess first; none if it cannot.
   static std::vector<GemmNormVariant> variants(const LinearNormShape& shape, const Gpu& gpu);
 
   GemmNorm(const LinearNormShape& shape, const GemmNormOperands& operands,

@@ -1,5 +1,5 @@
 // The backward of the norm for a tile of 64 rows whose incoming gradient dy a warpgroup holds in
-// registers (gemm_norm.h). Sums c[n][2 half + e] are of column 8 n + 2 (lane % 4) + e and row
+// registers (gemm_norm.h). Accumulator c[n][2 half + e] is of column 8 n + 2 (lane % 4) + e and row
 // lane / 4 + 8 half (of a warp's 16).
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace fathom::engine::cuda::gemm_norm {
 
-/// h of a tile. Beside many sums there is room for halves only: they have 11 bits where dx, for
-/// which alone h is kept, has 8.
+/// h of a tile. With many accumulators there is room only for half precision: it has 11 bits, and
+/// dx, for which alone h is kept, has 8.
 template <int NB, bool kHalves = (NB > 2)>
 struct Normalised {
   float value[8 * NB][4];
@@ -33,7 +33,7 @@ struct Normalised<NB, true> {
   }
 };
 
-/// Sums over the 8 lanes of a column, of 4 x 2 columns: one is left to each lane, that of
+/// Sums of 4 x 2 columns over the 8 lanes that share a column: each lane gets one, that of
 /// column_of(lane).
 __device__ __forceinline__ float column_sums(const float (&v)[8], int lane) {
   float four[4], two[2];
@@ -55,7 +55,7 @@ __device__ __forceinline__ int column_of(int lane) {
   return 8 * (lane >> 3) + 2 * (lane & 3) + ((lane >> 2) & 1);
 }
 
-/// 16 columns of a warp's rows, as stmatrix wants them.
+/// 16 columns of a warp's rows, as stmatrix expects them.
 __device__ __forceinline__ void pack_squares(std::uint32_t (&r)[4], const float (&v)[2][4]) {
 #pragma unroll
   for (int i = 0; i < 4; ++i) r[i] = pack_bf16(v[i >> 1][(i & 1) * 2], v[i >> 1][(i & 1) * 2 + 1]);
@@ -117,7 +117,7 @@ __device__ __forceinline__ void put_chunk(const float (&c)[8 * NB][4], int chunk
   }
 }
 
-/// `sums` f32 [args.sums, 64 NB] are the warp's; each column has a lane of its own.
+/// `sums` f32 [args.sums, 64 NB] are the warp's; each column has its own lane.
 template <int NB>
 __device__ __forceinline__ void epilogue_backward(const GemmNormArgs& args, Worker& worker,
                                                   float (&c)[8 * NB][4], const float2 (&stats)[2],
@@ -136,7 +136,7 @@ __device__ __forceinline__ void epilogue_backward(const GemmNormArgs& args, Work
     mean_g[half] = args.rms ? 0 : quad_sum(sum[half].x) / width;
     mean_gh[half] = quad_sum(sum[half].y) / width;
   }
-  // dr, in the place of the sums; dx in the place of what came in.
+  // dr replaces the accumulators; dx replaces the incoming gradient.
 #pragma unroll
   for (int chunk = 0; chunk < NB; ++chunk) {
     if (chunk * 64 >= args.columns) break;

@@ -1,16 +1,16 @@
-// The norm's work on a tile of 64 rows that a warpgroup holds in registers (gemm_norm.h).
+// The forward of the norm for a tile of 64 rows that a warpgroup holds in registers (gemm_norm.h).
 //
-// b's rows come in an order that gives the lane q of a quad four neighbouring columns: sums
-// c[2 j + u][2 half + e] are of column 16 j + 4 q + 2 u + e and row lane / 4 + 8 half (of a warp's
-// 16). Columns beyond the last hold zeros.
+// b's rows are loaded in an order that gives lane q of a quad four neighbouring columns:
+// accumulator c[2 j + u][2 half + e] is of column 16 j + 4 q + 2 u + e and row lane / 4 + 8 half
+// (of a warp's 16). Columns beyond the last hold zeros.
 #pragma once
 
 #include "engine/cuda/gemm/gemm_norm_ring.cuh"
 
 namespace fathom::engine::cuda::gemm_norm {
 
-/// r in the place of the sums, and on its way to memory, 32 columns at a time. Adds up the rows.
-/// The last chunks, two if there are as many, stay held.
+/// Replaces the accumulators by r and stores it, 32 columns at a time. Adds up the rows. The last
+/// chunks, two if there are that many, stay held.
 template <int NB>
 __device__ __forceinline__ void add_stream(const GemmNormArgs& args, Worker& worker,
                                            float (&c)[8 * NB][4], float (&sum)[2], int tile) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ void epilogue_forward(const GemmNormArgs& args, Worke
           mean[half], s[half]};
     }
   }
-  // y leaves from the chunks that are held, in turns, once what they hold is out.
+  // y is stored from the held chunks in turn, once TMA has read what they hold.
   const float* gains = worker.vector(0, 64 * NB) + q * 4;
   const float* shifts = worker.vector(1, 64 * NB) + q * 4;
 #pragma unroll

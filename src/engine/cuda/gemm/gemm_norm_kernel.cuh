@@ -1,14 +1,14 @@
 // The kernels of gemm_norm.h.
 //
-// A warpgroup multiplies tiles of 64 rows x all columns, K in blocks of 64, and then has its rows
-// whole in registers. What the norm reads and writes passes through a ring of chunks of its own
-// (gemm_norm_ring.cuh), which a warp beside fills.
+// A warpgroup multiplies tiles of 64 rows x all columns, K in blocks of 64, and then holds whole
+// rows in registers. What the norm reads and writes passes through the warpgroup's own ring of
+// chunks (gemm_norm_ring.cuh), which a producer warp fills.
 //
-// Resident: all of b lies in shared memory and a comes through the same ring. Each warpgroup is a
-// worker of its own, so that one multiplies while another is busy with its results.
+// Resident: all of b is in shared memory and a comes through the same ring. Warpgroups work
+// independently, so that one multiplies while another is in its epilogue.
 //
-// Streamed: a and b come in stages of one block of K, which the warpgroups use in turns, a tile
-// each. The blocks of a cluster walk in step and each fetches its share of b for all.
+// Streamed: a and b come in stages of one block of K, which the warpgroups use in turn, a tile
+// each. The blocks of a cluster advance in step and each fetches its share of b for all.
 #pragma once
 
 #include "engine/cuda/gemm/gemm_norm_epilogue_backward.cuh"
@@ -92,12 +92,12 @@ __device__ __forceinline__ void fetch_stream(const GemmNormArgs& args, const Wor
   }
 }
 
-/// One tile: c[64 x 64 NB] over all of K. Chunks of the tile before are settled
-/// beside the first of them.
+/// One tile: c[64 x 64 NB] over all of K. Chunks of the previous tile are released during the
+/// wgmmas of the first block of K.
 template <bool kBackward, int NB, bool kStreamed>
 __device__ __forceinline__ void multiply(const GemmNormArgs& args, Worker& worker,
                                          PipelineStage& stage, float (&c)[8 * NB][4]) {
-  constexpr int kStep = kBackward ? 128 : 2;  // 16 of K further, in units of 16 bytes
+  constexpr int kStep = kBackward ? 128 : 2;  // a step of 16 along K, in units of 16 bytes
   const Workspace& at = worker.at;
   const int lane = worker.lane();
   PipelineStage& place = kStreamed ? stage : worker.place;
@@ -140,7 +140,7 @@ __device__ __forceinline__ void multiply(const GemmNormArgs& args, Worker& worke
   release();
 }
 
-/// What a warpgroup that multiplies does.
+/// The work of a warpgroup that multiplies.
 template <bool kBackward, int NB, bool kStreamed>
 __device__ __forceinline__ void work(const GemmNormArgs& args, Worker& worker) {
   const Workspace& at = worker.at;
@@ -160,8 +160,8 @@ __device__ __forceinline__ void work(const GemmNormArgs& args, Worker& worker) {
     }
     float c[8 * NB][4];
     if constexpr (kStreamed) {
-      // All blocks of K before this tile's were waited for: the first warpgroup's turn is behind
-      // the second's of the round before.
+      // All blocks of K before this tile's have been waited for: the first warpgroup's turn comes
+      // after the second's of the previous round.
       const int turn = round * kGroups + worker.group, before = turn * args.k_blocks;
       if (turn > 0)
         mbarrier_wait(at.turn(worker.group), (worker.group == 0 ? round - 1 : round) & 1);
@@ -245,14 +245,14 @@ __global__ void __launch_bounds__((kGroups + 1) * 128, 1)
     Worker worker{at, memory, base, group, args.chunks};
     work<kBackward, NB, kStreamed>(args, worker);
   }
-  // Others may still announce to this block's barriers that they are done with a stage.
+  // Other blocks may still arrive at this block's barriers when they are done with a stage.
   if (kStreamed) cluster_sync();
 }
 
 using Kernel = void (*)(GemmNormArgs);
 
-/// Null where there is none: in the backward rows of more than 192 columns and h do not fit the
-/// registers together; narrow rows leave room for all of b.
+/// Null where there is none: in the backward, rows of more than 192 columns do not fit in registers
+/// together with h; narrow rows leave room for all of b.
 template <bool kBackward>
 Kernel kernel_for(int nb, bool streamed) {
   if (nb == 1 && !streamed) return gemm_norm_kernel<kBackward, 1, false>;

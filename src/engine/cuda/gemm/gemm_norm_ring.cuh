@@ -1,10 +1,9 @@
-// Shared memory of the kernels of gemm_norm.h: where things lie, and the ring of chunks through
-// which the norm's operands come and go.
+// Shared memory of the kernels of gemm_norm.h: its layout, and the ring of chunks through which the
+// norm's operands come and its results go.
 //
 // A chunk is 64 rows of 128 bytes in the 128-byte swizzle: 64 columns of bf16 or 32 of f32. The 16
-// rows of a warp are 2048 bytes of it, whatever is in it: a warp may put results in the place of
-// what it alone has read. From there TMA takes them; a chunk is given back when that
-// is done.
+// rows of a warp are 2048 bytes of it, whatever the type: a warp may overwrite with its results
+// what it alone has read. TMA stores them from there; a chunk is released when that is done.
 #pragma once
 
 #include "engine/cuda/device.cuh"
@@ -37,7 +36,7 @@ __host__ __device__ constexpr int tail_bytes(int nb, int sums) {
   return (kVectors + kGroups * 4 * sums) * nb * 64 * 4 + kBarriers * 8;
 }
 
-/// Where a warpgroup's things lie in shared memory.
+/// The layout of a warpgroup's shared memory.
 struct Workspace {
   std::uint32_t weights;  // all of b, or the stages of the stream
   std::uint32_t chunks, vectors, sums, weights_full, ring, stream, turns;
@@ -71,12 +70,12 @@ __device__ __forceinline__ Workspace workspace(const GemmNormArgs& args, std::ui
   return at;
 }
 
-/// All threads of a warpgroup.
+/// Synchronises all threads of a warpgroup.
 __device__ __forceinline__ void sync_warpgroup(int group) {
   asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
 }
 
-/// All threads that multiply.
+/// Synchronises all threads that multiply.
 __device__ __forceinline__ void sync_workers() {
   asm volatile("bar.sync %0, %1;" ::"n"(kGroups + 1), "n"(kGroups * 128) : "memory");
 }
@@ -87,7 +86,7 @@ __device__ __forceinline__ T& shared_at(unsigned char* memory, std::uint32_t bas
   return *reinterpret_cast<T*>(memory + (address - base));
 }
 
-/// What a warpgroup works with.
+/// The state of a warpgroup that multiplies.
 struct Worker {
   Workspace at;
   unsigned char* memory;
@@ -95,7 +94,7 @@ struct Worker {
   int group;
   int chunks;               // of the ring
   PipelineStage place;      // of the next chunk
-  int held = 0;             // chunks whose results may be on their way out
+  int held = 0;             // chunks that TMA may still be reading
   std::uint32_t queue = 0;  // their places, 4 bits each, the oldest lowest
 
   __device__ __forceinline__ bool leads() const { return threadIdx.x % 128 == 0; }
@@ -108,7 +107,7 @@ struct Worker {
   __device__ __forceinline__ const float* vector(int which, int width) const {
     return reinterpret_cast<const float*>(memory + (at.vectors - base)) + which * width;
   }
-  /// The next chunk, once it is there.
+  /// The next chunk, once it has arrived.
   __device__ __forceinline__ std::uint32_t wait() const {
     mbarrier_wait(at.full(place.index), place.parity);
     return at.chunk(place.index);
@@ -117,18 +116,18 @@ struct Worker {
   __device__ __forceinline__ int held_index(int i) const {
     return static_cast<int>(queue >> (4 * i)) & 15;
   }
-  /// Done with the next chunk: nothing is on its way out of it.
+  /// Done with the next chunk: nothing is being stored from it.
   __device__ __forceinline__ void give_back() {
     __syncwarp();
     if (lane() == 0) mbarrier_arrive(at.empty(place.index));
     place.advance(chunks);
   }
-  /// Done with the next chunk but for what the leader sends on its way.
+  /// Done with the next chunk except for what the leader has sent from it.
   __device__ __forceinline__ void hold() {
     queue |= static_cast<std::uint32_t>(place.index) << (4 * held++);
     place.advance(chunks);
   }
-  /// Gives back held chunks but for the last LEFT, whose results may still be read.
+  /// Releases the held chunks except the last LEFT, which TMA may still be reading.
   template <int LEFT>
   __device__ __forceinline__ void settle() {
     if (held <= LEFT) return;
@@ -137,7 +136,7 @@ struct Worker {
       if (leads()) mbarrier_arrive(at.empty(held_index(0)), 4);
     }
   }
-  /// What all warps have written at `from` goes out.
+  /// Stores what all warps have written at `from`.
   __device__ __forceinline__ void send(const CUtensorMap& map, int column, int tile,
                                        std::uint32_t from) const {
     fence_proxy_async_shared();

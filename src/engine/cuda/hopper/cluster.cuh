@@ -5,7 +5,7 @@
 
 namespace fathom::engine::cuda::hopper {
 
-/// Arrives at the barrier that block `rank` of the cluster has at this place.
+/// Arrives at the barrier that block `rank` of the cluster has at this address.
 __device__ __forceinline__ void mbarrier_arrive_cluster(std::uint32_t barrier, int rank) {
   asm volatile(
       "{\n.reg .b32 there;\n"
@@ -15,7 +15,7 @@ __device__ __forceinline__ void mbarrier_arrive_cluster(std::uint32_t barrier, i
       : "memory");
 }
 
-/// All threads of all blocks of the cluster.
+/// Synchronises all threads of all blocks of the cluster.
 __device__ __forceinline__ void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
 }

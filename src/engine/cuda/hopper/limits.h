@@ -3,6 +3,6 @@
 
 namespace fathom::engine::cuda::hopper {
 
-inline constexpr int kSharedBytes = 232448;  // of shared memory, that a block may have
+inline constexpr int kSharedBytes = 232448;  // of shared memory, the most a block may have
 
 }  // namespace fathom::engine::cuda::hopper

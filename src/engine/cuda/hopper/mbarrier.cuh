@@ -1,6 +1,6 @@
-// Barriers in shared memory (sm_90): threads arrive, and TMA reports the bytes it has brought.
+// Barriers in shared memory (sm_90): threads arrive, and TMA reports the bytes it has delivered.
 //
-// A wait names the parity of the phase it waits for: 0 for a barrier's first completion, 1 for the
+// A wait takes the parity of the phase it waits for: 0 for a barrier's first completion, 1 for the
 // second, and so on; waiting for parity 1 on a fresh barrier returns at once.
 #pragma once
 
@@ -70,7 +70,7 @@ __device__ __forceinline__ void mbarrier_wait_unrolled(std::uint32_t barrier,
       : "memory");
 }
 
-/// A stage of a ring of buffers, and the parity of this time around.
+/// A stage of a ring of buffers, and the parity of the current pass.
 struct PipelineStage {
   int index = 0;
   std::uint32_t parity = 0;

@@ -7,7 +7,7 @@ namespace {
 
 using Encoder = decltype(&cuTensorMapEncodeTiled);
 
-/// The driver's function, asked of the runtime: the module links no driver library.
+/// The driver's function, obtained from the runtime: the module does not link the driver library.
 Encoder find_encoder() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};

@@ -1,4 +1,4 @@
-// Tensor maps: what TMA knows of a tensor in global memory (host side).
+// Tensor maps: what TMA knows about a tensor in global memory (host side).
 #pragma once
 
 #include <cuda.h>
@@ -12,7 +12,7 @@ struct TensorMapSpec {
   int rank = 2;
   cuuint64_t sizes[5] = {};    // fastest first
   cuuint64_t strides[4] = {};  // in bytes, of all dimensions but the first
-  cuuint32_t box[5] = {};      // what one copy brings
+  cuuint32_t box[5] = {};      // what one copy transfers
   CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
   CUtensorMapL2promotion promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 };

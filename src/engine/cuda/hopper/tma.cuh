@@ -1,6 +1,6 @@
 // TMA (sm_90): boxes of a tensor to and from shared memory, described by a tensor map
-// (tensor_map.h). Loads report to an mbarrier and fill what lies outside of the tensor with zeros;
-// stores leave it alone. One thread asks.
+// (tensor_map.h). Loads report to an mbarrier and fill what lies outside the tensor with zeros;
+// stores skip it. One thread issues a copy.
 #pragma once
 
 #include <cuda.h>
@@ -25,7 +25,7 @@ __device__ __forceinline__ void tma_load_4d(std::uint32_t to, const CUtensorMap&
       "l"(reinterpret_cast<std::uint64_t>(&map)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
       : "memory");
 }
-/// From x of the first and y of the last dimension on; the three between are whole.
+/// Starts at x of the first and y of the last dimension; the three between are whole.
 __device__ __forceinline__ void tma_load_5d(std::uint32_t to, const CUtensorMap& map, int x, int y,
                                             std::uint32_t barrier) {
   asm volatile(
@@ -56,7 +56,7 @@ __device__ __forceinline__ void tma_multicast_5d(std::uint32_t to, const CUtenso
       : "memory");
 }
 
-/// Bytes that need no map.
+/// Plain bytes, without a tensor map.
 template <int BYTES>
 __device__ __forceinline__ void tma_load_bytes(std::uint32_t to, const void* from,
                                                std::uint32_t barrier) {
@@ -98,12 +98,12 @@ __device__ __forceinline__ void tma_reduce_add(float* to, std::uint32_t from, in
 __device__ __forceinline__ void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
-/// Until all but the last GROUPS groups of this thread's stores are done.
+/// Waits until all but the last GROUPS groups of this thread's stores are done.
 template <int GROUPS>
 __device__ __forceinline__ void tma_store_wait() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(GROUPS) : "memory");
 }
-/// The same, as soon as they have read shared memory.
+/// The same, but only until they have read shared memory.
 template <int GROUPS>
 __device__ __forceinline__ void tma_store_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(GROUPS) : "memory");

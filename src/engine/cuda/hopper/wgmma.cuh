@@ -1,11 +1,11 @@
 // Asynchronous matrix multiplication by a warpgroup (wgmma, sm_90a): 64 x N f32 accumulators in
 // registers, bf16 operands in shared memory or (a) in registers.
 //
-// Tiles in shared memory have the swizzles of warp_mma.cuh and are named by descriptors. A tile
-// serves as it lies (K runs along its rows) or transposed (K runs down its columns); in both the
-// distance between groups of 8 rows is the only stride. Accumulators have the same places in
-// registers as those of mma.m16n8k16, a warp holding 16 of the 64 rows: c[n][2 h + e] is row
-// lane / 4 + 8 h of them, column 8 n + 2 (lane % 4) + e.
+// Tiles in shared memory have the swizzles of warp_mma.cuh and are passed as descriptors. A tile is
+// used as it is (K runs along its rows) or transposed (K runs down its columns); in both cases the
+// distance between groups of 8 rows is the only stride. Accumulators have the register layout of
+// mma.m16n8k16, a warp holding 16 of the 64 rows: c[n][2 h + e] is row lane / 4 + 8 h of them,
+// column 8 n + 2 (lane % 4) + e.
 //
 // Between a wgmma and the wait that covers it neither accumulators nor operands may be touched.
 #pragma once
@@ -16,8 +16,8 @@
 
 namespace fathom::engine::cuda::hopper {
 
-/// A tile with rows of ROW_BYTES, so many 16-byte units from the start of shared memory. Later
-/// units: add; the place never carries into the upper half.
+/// A tile with rows of ROW_BYTES, `units` 16-byte units from the start of shared memory. Add units
+/// to advance; the sum never carries into the upper half.
 template <int ROW_BYTES>
 struct SmemDescriptor {
   static_assert(ROW_BYTES == 128 || ROW_BYTES == 64 || ROW_BYTES == 32);
@@ -33,7 +33,7 @@ struct SmemDescriptor {
   }
 };
 
-/// Of the tile at an address in shared memory.
+/// The descriptor of the tile at an address in shared memory.
 template <int ROW_BYTES>
 __device__ __forceinline__ SmemDescriptor<ROW_BYTES> smem_descriptor(std::uint32_t tile) {
   return {(tile & 0x3ffff) >> 4};
@@ -56,7 +56,7 @@ __device__ __forceinline__ void wgmma_commit_group() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/// Until at most GROUPS committed groups are unfinished.
+/// Waits until at most GROUPS committed groups are unfinished.
 template <int GROUPS>
 __device__ __forceinline__ void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(GROUPS) : "memory");

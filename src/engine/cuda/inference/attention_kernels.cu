@@ -3,8 +3,8 @@
 // `attend_kernel` goes over tiles of keys with running maxima and sums (arXiv 1805.02867,
 // 2205.14135): a block holds a tile of queries of one head and one sequence; thread (ty, tx) of
 // 16 x 16 has the scores of rows ty + 16 a and keys tx + 16 b, and of the result the same rows,
-// columns 4 tx + 64 c and the three behind. `weights_kernel` writes a head's whole weights, for
-// whoever wants to look at them.
+// columns 4 tx + 64 c and the next three. `weights_kernel` writes all weights of a head, for
+// inspection.
 #include "engine/cuda/check.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/inference/row_kernels.h"
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::int64_t oldest = s.window > 0 && first >= s.window ? first - s.window + 1 : 0;
   const std::int64_t behind = s.causal && first + kTile < s.tokens ? first + kTile : s.tokens;
   for (std::int64_t key = oldest / kTile * kTile; key < behind; key += kTile) {
-    __syncthreads();  // the values before are no longer read
+    __syncthreads();  // the previous values are no longer read
     load_tile<kHead, kTile>(s, keys, key, tiles.kv);
     __syncthreads();
     float score[kRows][kRows] = {};
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// One block for each query; each thread comes back to the scores that it wrote itself.
+/// One block for each query; each thread rereads only the scores that it wrote itself.
 __global__ void weights_kernel(SequenceShape s, std::int64_t head, const float* qkv,
                                float* weights) {
   __shared__ float shared[33], tops[kThreads / 32];

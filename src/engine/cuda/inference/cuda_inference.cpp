@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::size_t kGemmWorkspace = 64u << 20;
 constexpr int kSuggestions = 8;
-constexpr std::int64_t kSplitBytes = std::int64_t{2} * kMostParts;  // of a number in all parts
+constexpr std::int64_t kSplitBytes = std::int64_t{2} * kMostParts;  // of a number, all parts
 
-/// f32, or bf16 parts one behind the other.
+/// f32, or bf16 parts one after the other.
 class StoredMatrix final : public DeviceMatrix {
  public:
   StoredMatrix(CudaInference& owner, std::int64_t rows, std::int64_t cols, int parts)
@@ -82,7 +82,7 @@ std::int64_t CudaInference::free_bytes() const {
 void CudaInference::upload(const void* host, std::int64_t bytes, void* to) {
   check(cudaMemcpyAsync(to, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_),
         "upload");
-  // The caller may let go of its memory at once, even of pinned memory.
+  // The caller may free its memory at once, even pinned memory.
   check(cudaStreamSynchronize(stream_), "upload");
 }
 
@@ -113,13 +113,13 @@ void* CudaInference::scratch(std::int64_t bytes) {
 std::unique_ptr<DeviceMatrix> CudaInference::matrix(const float* host, std::int64_t rows,
                                                     std::int64_t cols) {
   const std::int64_t count = rows * cols, bytes = 4 * count;
-  const bool aligned = cols % 8 == 0;  // tensor cores want rows of whole 16 bytes
+  const bool aligned = cols % 8 == 0;  // tensor cores need rows of whole 16-byte units
   if (!split_ || !aligned) {
     auto made = std::make_unique<StoredMatrix>(*this, rows, cols, 0);
     upload(host, bytes, made->values());
     return made;
   }
-  // The counter stands behind the values.
+  // The counter follows the values.
   auto* values = static_cast<float*>(scratch(bytes + 4));
   auto* needed = reinterpret_cast<int*>(values + count);
   const int one = 1;
@@ -142,7 +142,7 @@ Gemm& CudaInference::gemm(const GemmSpec& spec, const GemmOperands& operands) {
   if (made) return *made;
   auto fresh = std::make_unique<Gemm>(handle_, spec, workspaces_);
   for (const Gemm::Algorithm& algorithm : fresh->suggest(operands, kSuggestions)) {
-    // Tried where it will run: the result is written again by the real call.
+    // Tried on the real operands: the actual call overwrites the result.
     if (!fresh->try_run(operands, stream_, algorithm)) continue;
     fresh->choose(algorithm);
     made = std::move(fresh);
@@ -165,7 +165,7 @@ void CudaInference::multiply(const float* x, std::int64_t rows, const DeviceMatr
     spec.input = DType::bf16;
     GemmSpec adding = spec;
     adding.accumulate = true;
-    // Both kinds are chosen before the first sum is there: choosing writes to y.
+    // Both kinds are chosen before y holds a first sum: choosing writes to y.
     gemm(spec, {halves, stored.part(0), y});
     gemm(adding, {halves, stored.part(0), y});
     bool begun = false;

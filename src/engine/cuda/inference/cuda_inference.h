@@ -48,7 +48,7 @@ class CudaInference final : public Inference {
               const std::int32_t* targets, float* out) override;
 
  private:
-  /// The library's first choice for this shape; no timing, so that every start makes the same.
+  /// The library's first choice for this shape; no timing, so that every start chooses the same.
   Gemm& gemm(const GemmSpec& spec, const GemmOperands& operands);
   /// Memory that grows to the largest need and stays.
   void* scratch(std::int64_t bytes);

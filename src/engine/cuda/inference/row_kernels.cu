@@ -8,7 +8,7 @@ namespace {
 constexpr int kRowThreads = 256;
 constexpr std::int64_t kMostBlocks = 1 << 20;
 
-/// Threads walk over all items with the grid's stride, so any count is served.
+/// Kernels use grid-stride loops, so any number of items works.
 int grid_of(std::int64_t items) {
   const std::int64_t blocks = (items + kRowThreads - 1) / kRowThreads;
   return static_cast<int>(blocks < kMostBlocks ? blocks : kMostBlocks);

@@ -9,7 +9,7 @@
 
 namespace fathom::engine::cuda {
 
-/// A value is the sum of three bf16 parts, but for what lies below the range of bf16.
+/// A value is the sum of three bf16 parts, except for what lies below the range of bf16.
 inline constexpr int kMostParts = 3;
 
 /// Part p of x at parts + p * count; `parts_wanted` of them.
@@ -35,7 +35,7 @@ void launch_scale_and_cap(float* x, std::int64_t count, float scale, float cap,
 void launch_losses(const float* logits, std::int64_t rows, std::int64_t vocab,
                    const std::int32_t* targets, float* out, cudaStream_t stream);
 
-/// Largest head that `launch_attention` serves.
+/// Largest head that `launch_attention` supports.
 inline constexpr std::int64_t kMostHeadSize = 256;
 void launch_attention(const SequenceShape& shape, const float* qkv, float* out,
                       cudaStream_t stream);

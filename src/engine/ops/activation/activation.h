@@ -8,12 +8,12 @@
 // Backward: du = dy * y'(u), elementwise; swiglu: dg = dy h silu'(g), dh = dy silu(g).
 // u [N, F] (swiglu: [N, 2F]), y [N, F], both of one type.
 //
-// The fusion pass may move the bias of the Linear that makes u here: then u lacks it, and u + bias
-// stands for u above.
+// The fusion pass may move here the bias of the Linear that makes u: then u lacks it, and u above
+// means u + bias.
 //
-// All but swiglu can keep y'(u), which lies between -0.13 and 1.13, for the backward in place of u:
+// All but swiglu can keep y'(u), which lies between -0.13 and 1.13, for the backward instead of u:
 // `slopes` u8 [N, F] = 200 y'(u) + 28, rounded (0 and 1 are exact), half of what u takes in bf16. A
-// device may order its elements as it likes.
+// device may choose the order of its elements.
 #pragma once
 
 #include "engine/ops/activation/activation_kind.h"

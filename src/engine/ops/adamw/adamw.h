@@ -8,8 +8,8 @@
 //     p <- p - lr weight_decay p - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
 //   CopyParameters: every compute copy <- its parameter, rounded to nearest even.
 //
-// The weight decay is coupled to the learning rate as in PyTorch. A parameter's epsilon and decay
-// are its own (width and depth rules set them), given in `groups`.
+// The weight decay is coupled to the learning rate as in PyTorch. Each parameter has its own
+// epsilon and decay (width and depth rules set them), given in `groups`.
 #pragma once
 
 #include <vector>

@@ -6,7 +6,7 @@
 namespace fathom::engine::cpu {
 
 BoundOp bind(const SquaredNorm& op, const Context& context) {
-  // The shares, and so the order of the sum, do not depend on the threads.
+  // The parts, and so the order of the sum, do not depend on the number of threads.
   constexpr std::int64_t kShares = 64;
   return [gradients = context.floats(op.gradients), norm = context.floats(op.norm),
           size = context.tensor(op.gradients).size(), &kernels = context.kernels,
@@ -54,7 +54,7 @@ BoundOp bind(const AdamW& op, const Context& context) {
     const float clip = scalars.clip_norm;
     const float factor = clip > 0 && *norm > clip ? clip / *norm : 1.0f;
     const float correction1 = correction(beta1), correction2 = correction(beta2);
-    // One region for all parameters: there are many small ones. Each thread takes its share of
+    // One parallel region for all parameters: many are small. Each thread takes its share of
     // every parameter.
     constexpr std::int64_t kShares = 64;
     parallel_ranges(threads, kShares, 1, [&](std::int64_t first, std::int64_t last) {

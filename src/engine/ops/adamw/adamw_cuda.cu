@@ -1,6 +1,6 @@
 // One kernel updates all parameters and one more writes all their bf16 copies: they are cut into
-// pieces of equal size, one block a piece, so that many small parameters cost no more launches than
-// one large.
+// pieces of equal size, one block per piece, so that many small parameters cost no more launches
+// than one large one.
 #include "engine/cuda/cuda_ops.h"
 #include "engine/cuda/device.cuh"
 

@@ -28,7 +28,7 @@
 //   (p_ij - delta_i) / sum_i  (features);   dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij
 //   q_i, then rotated back, or through f' of the features.
 //
-// Features without window and pattern cost time linear in T: with v' = (v, 1) and the states
+// Features without a window or pattern take time linear in T: with v' = (v, 1) and the states
 // S = sum_j f(k_j) v'_j^T over the keys seen so far, y'_i = f(q_i)^T S. Backward has dy'_i =
 // (dy_i, -delta_i) / sum_i: df(q_i) = S dy'_i, and with R = sum_i f(q_i) dy'_i^T over the queries
 // that see j, df(k_j) = R v'_j and dv_j the first K of R^T f(k_j).
@@ -66,21 +66,21 @@ struct AttentionShape {
   std::int64_t block = 64;     // positions of a block of the pattern
   std::int64_t key_limit = 0;  // 0: none
   std::int64_t features = 0;   // F of performer
-  std::uint32_t seed = 0;      // of what is drawn
+  std::uint32_t seed = 0;      // for what is drawn
 
   std::int64_t qkv_cols() const { return (heads + 2 * key_heads) * head_size; }
-  /// Of `stats` [B H, T * stats_of_row()].
+  /// Numbers per row of `stats` [B H, T * stats_of_row()].
   std::int64_t stats_of_row() const { return kind == AttentionKind::normalised ? 3 : 1; }
   bool has_features() const {
     return kind == AttentionKind::linear || kind == AttentionKind::performer;
   }
-  /// Numbers of a mapped query or key.
+  /// Size of a mapped query or key.
   std::int64_t feature_size() const {
     return kind == AttentionKind::performer ? features : head_size;
   }
   /// Whether time is linear in the context.
   bool sums_states() const { return has_features() && window == 0 && !has_pattern(); }
-  /// Whether more than a band of keys decides (engine/ops/attention/attention_pattern.h).
+  /// Whether a band is not enough to give the keys (engine/ops/attention/attention_pattern.h).
   bool has_pattern() const {
     return stride > 0 || own_block || global_tokens > 0 || random_blocks > 0 || key_limit > 0;
   }
@@ -88,7 +88,7 @@ struct AttentionShape {
     return mask_allows(query, key) &&
            (near(query, key) || (random_blocks > 0 && draws_block(query / block, key / block)));
   }
-  /// Of queries and keys, in one sequence.
+  /// Pairs of queries and keys, in one sequence.
   std::int64_t allowed_pairs() const;
 
   bool mask_allows(std::int64_t query, std::int64_t key) const {
@@ -96,7 +96,7 @@ struct AttentionShape {
     if (mask == MaskKind::causal && key > query) return false;
     return mask != MaskKind::strict || key < query;
   }
-  /// All of the pattern but what is drawn.
+  /// All of the pattern except what is drawn.
   bool near(std::int64_t query, std::int64_t key) const {
     const std::int64_t distance = query < key ? key - query : query - key;
     if (window + stride + global_tokens + random_blocks == 0 && !own_block) return true;
@@ -104,12 +104,12 @@ struct AttentionShape {
            (own_block && query / block == key / block) || query < global_tokens ||
            key < global_tokens;
   }
-  /// Whether a block of keys is drawn for a block of queries: it has one of the least random
-  /// numbers among the others (without a mask) or those before it.
+  /// Whether a block of keys is drawn for a block of queries: it has one of the smallest random
+  /// numbers among the others (without a mask) or the earlier ones.
   bool draws_block(std::int64_t query_block, std::int64_t key_block) const;
 };
 
-/// The directions w of random features, [F, K]: normal, orthogonal within K of them.
+/// The directions w of random features, [F, K]: normal, orthogonal within groups of K.
 std::vector<float> feature_directions(const AttentionShape& shape);
 
 struct Attention {

@@ -1,5 +1,5 @@
-// What the kernels of attention share: sizes and places of one head of one sequence, its rows in
-// and out, and which keys a query sees. Only for ops/attention*_simd.cpp.
+// What the kernels of attention share: sizes and places of one head of one sequence, loading and
+// storing its rows, and which keys a query sees. Only for ops/attention*_simd.cpp.
 #pragma once
 
 #include "engine/cpu/simd.h"
@@ -89,7 +89,7 @@ struct Head {
     }
   }
 
-  /// Each block of 64 rows becomes [stride][64], so that a block lies together in the cache.
+  /// Each block of 64 rows becomes [stride][64], so that a block is contiguous in the cache.
   void transpose(const float* rows, float* out) const {
     for (std::int64_t block = 0; block < padded_context; block += kBlock) {
       transpose_block(rows + block * stride, stride, out + block * stride);

@@ -7,7 +7,7 @@
 namespace fathom::engine {
 namespace {
 
-/// Takes from row `row` of a block its parts along the rows before it (Gram and Schmidt).
+/// Subtracts from row `row` of a block its components along the rows before it (Gram-Schmidt).
 void make_orthogonal(std::vector<double>& rows, std::int64_t row, std::int64_t size) {
   double* own = rows.data() + row * size;
   for (std::int64_t r = 0; r < row; ++r) {
@@ -35,7 +35,7 @@ std::vector<float> feature_directions(const AttentionShape& shape) {
   std::vector<float> directions;
   for (std::int64_t first = 0; first < shape.features; first += size) {
     std::vector<double> rows(as_size(size * size));
-    std::vector<double> lengths;  // of independent normal vectors, which the rows keep
+    std::vector<double> lengths;  // of the independent normal vectors, kept by the rows
     for (std::int64_t i = 0; i < size * size; ++i) {
       rows[as_size(i)] = random.normal(as_size(first * size + i));
     }

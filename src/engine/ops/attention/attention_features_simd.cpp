@@ -1,7 +1,7 @@
 // Attention by features in time linear in the context (engine/ops/attention/attention.h): chunks of
-// 64 positions, whose pairs are taken one by one, and states [F, K + 1] that hold all other chunks.
-// One task is one sequence and one key head with all the query heads that share it. Values have a
-// column of ones, so that a state holds the sums that weights are divided by.
+// 64 positions, whose pairs are computed directly, and states [F, K + 1] that cover all other
+// chunks. One task is one sequence and one key head with all the query heads that share it. Values
+// have a column of ones, so that a state also holds the sums that weights are divided by.
 #include "engine/ops/attention/attention_gemm.h"
 
 namespace fathom::engine::cpu::FATHOM_ISA {
@@ -33,7 +33,7 @@ class FeatureTask : public Head {
     read_directions();
   }
 
-  /// All of the above.
+  /// The size of all of the above.
   static std::int64_t floats(const AttentionArgs& args) {
     const std::int64_t rows = padded(args.context, kBlock), stride = padded(args.head_size, kLanes);
     const std::int64_t wide = padded(args.features, kLanes);
@@ -101,7 +101,7 @@ class FeatureTask : public Head {
     }
   }
 
-  /// Mapped rows of a chunk; random features stay logarithms, of which the largest is returned.
+  /// Mapped rows of a chunk; random features are left as logarithms, and their largest is returned.
   template <class T>
   float map_rows(std::int64_t column, std::int64_t first, float* out) {
     const T* qkv = static_cast<const T*>(args.qkv.data);
@@ -124,7 +124,7 @@ class FeatureTask : public Head {
     }
     return top;
   }
-  /// exp(x - top) of a row of logarithms; zeros in the padding and behind the context.
+  /// exp(x - top) of a row of logarithms; zeros in the padding and beyond the context.
   void exponentiate(float* row, std::int64_t t, float top) const {
     for (std::int64_t m = 0; m < wide_; m += kLanes) {
       const VecI inside = lane_numbers() + static_cast<std::int32_t>(m) <
@@ -144,7 +144,7 @@ class FeatureTask : public Head {
       widen(raw_, t, values_ + t * values_wide_);
     }
     if (args.kind != AttentionKind::performer) return;
-    // What all keys are divided by cancels.
+    // A factor common to all keys cancels.
     for (std::int64_t t = 0; t < padded_context; ++t) exponentiate(keys_ + t * wide_, t, top);
   }
   template <class T>
@@ -159,7 +159,7 @@ class FeatureTask : public Head {
       exponentiate(q_ + r * wide_, first + r, top);
     }
   }
-  /// Rows of K numbers with a one behind them; rows behind the context are zero.
+  /// Rows of K numbers followed by a one; rows beyond the context are zero.
   void widen(const float* rows, std::int64_t first, float* out) const {
     for (std::int64_t r = 0; r < kBlock; ++r) {
       clear(out + r * values_wide_, values_wide_);
@@ -312,7 +312,7 @@ class FeatureTask : public Head {
     }
   }
 
-  /// What the queries of a chunk give to its keys and values; they then join the states.
+  /// What the queries of a chunk contribute to its keys and values; then adds them to the states.
   template <class T>
   void backward_chunk(std::int64_t t, float* d_values) {
     transpose_block(keys_ + t * wide_, wide_, keys_t_);

@@ -1,4 +1,4 @@
-// By themselves, so that kernels may know them without the standard library (cpu/kernels.h).
+// In their own header, so that kernels can use them without the standard library (cpu/kernels.h).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace fathom::engine {
 
 enum class AttentionKind : std::uint8_t { softmax, none, linear, performer, normalised };
 enum class MaskKind : std::uint8_t { causal, bidirectional, strict };
-/// How much of a block of queries and keys is to be seen (attention_pattern.h).
+/// How much of a block of queries and keys is visible (attention_pattern.h).
 enum class BlockView : std::uint8_t { none, some, all };
 
 }  // namespace fathom::engine

@@ -1,6 +1,6 @@
-// Attention of bf16 with a softmax where the processor multiplies pairs of bf16 (vdpbf16ps): twice
-// the rate of f32. Scores and all sums are f32; the weights and their slopes are rounded to bf16
-// before they are multiplied, as the other factors are already.
+// Softmax attention in bf16 where the processor multiplies pairs of bf16 (vdpbf16ps): twice the
+// rate of f32. Scores and all sums are f32; the weights and their slopes are rounded to bf16 before
+// they are multiplied; the other factors already are bf16.
 //
 // A GEMM C[64, n] += A[64, k] B[k, n] reads A as rows of pairs and B with the pairs of its rows
 // side by side, [k/2][n][2]. For A B^T that is B's pairs as 32-bit numbers, transposed; for A B it
@@ -154,7 +154,7 @@ class Cutter {
   float* memory_;
 };
 
-/// Scores to rounded weights relative to the running top; rescales what came before.
+/// Turns scores into rounded weights relative to the running top; rescales the sums so far.
 void online_softmax(const float* scores, float scale, Pair* weights, float* tops, float* sums,
                     float* y, std::int64_t stride) {
   for (std::int64_t i = 0; i < kBlock; ++i) {
@@ -283,8 +283,8 @@ VecI sees(const PairHead& head, std::int64_t query, std::int64_t key) {
   return yes;
 }
 
-/// Transposed scores and d_weights to rounded weights and slopes [key][query], and the slopes with
-/// the keys two by two, [32][query][2].
+/// Turns transposed scores and d_weights into rounded weights and slopes [key][query], and the
+/// slopes with the keys two by two, [32][query][2].
 void weights_and_slopes(const PairHead& head, const BackwardScratch& s, std::int64_t query,
                         std::int64_t key) {
   const bool whole = head.fully_allowed(query, key);

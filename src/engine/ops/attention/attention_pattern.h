@@ -16,9 +16,9 @@ class AttentionPattern {
 
   explicit AttentionPattern(const AttentionShape& shape);
 
-  /// Of a row or column.
+  /// Blocks in a row or column.
   std::int64_t blocks() const { return blocks_; }
-  /// [64 blocks][blocks]: bit j % 64 of word j / 64 of row i; none behind the context.
+  /// [64 blocks][blocks]: bit j % 64 of word j / 64 of row i; none beyond the context.
   const std::vector<std::uint64_t>& words() const { return words_; }
   /// [blocks][blocks]
   const std::vector<BlockView>& views() const { return views_; }

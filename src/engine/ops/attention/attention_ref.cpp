@@ -153,7 +153,7 @@ double weight(const AttentionShape& s, double score, const double* stats) {
   return s.has_features() ? score / stats[0] : score;
 }
 
-/// Of the unscaled score.
+/// The gradient of the unscaled score.
 double slope(const AttentionShape& s, double a, double p, double mean_p, double delta,
              const double* stats) {
   if (s.kind == AttentionKind::softmax) return s.scale * a * (p - delta);

@@ -9,7 +9,7 @@
 namespace fathom::engine::cpu::FATHOM_ISA {
 namespace {
 
-/// Turns scores into weights relative to the running top, and rescales what came before.
+/// Turns scores into weights relative to the running top, and rescales the sums so far.
 void online_softmax(float* scores, float* tops, float* sums, float* y, std::int64_t stride) {
   for (std::int64_t i = 0; i < kBlock; ++i) {
     float* row = scores + i * kBlock;
@@ -85,7 +85,7 @@ void row_moments(const Head& head, std::int64_t query, const float* a, const flo
   }
 }
 
-/// (s - mean) / sqrt(var + epsilon); masked ones are to be cleared.
+/// (s - mean) / sqrt(var + epsilon); the caller must clear masked ones.
 void normalise_scores(const RowMoments& moments, float* scores) {
   for (std::int64_t i = 0; i < kBlock; ++i) {
     const float inverse = moments.inverse(i), mean = moments.mean[i];
@@ -184,7 +184,7 @@ struct BackwardScratch {
   }
 };
 
-/// scores -> weights; d (holding p = dy . v) -> ds. See ops/attention.h.
+/// scores -> weights; d (holding p = dy . v) -> ds. See ops/attention/attention.h.
 void weights_and_slopes(const Head& head, const BackwardScratch& scratch, const RowMoments& values,
                         std::int64_t query, std::int64_t key) {
   const AttentionKind kind = head.args.kind;

@@ -40,7 +40,7 @@ BoundOp bind(const EmbedBackward& op, const Context& context) {
   return [args, clear, positions, &kernels = context.kernels,
           threads = context.threads](const StepScalars& scalars) {
     if (clear > 0) std::memset(args.d_table, 0, static_cast<std::size_t>(clear));
-    // Every thread walks all rows in order for columns of its own: no row is added to twice.
+    // Every thread walks all rows in order for its own columns: no two add to one element.
     if (args.d_table) {
       parallel_ranges(threads, args.width, 16, [&](std::int64_t begin, std::int64_t end) {
         kernels.embed_backward(args, begin, end);

@@ -1,6 +1,6 @@
 // Backward without float atomics: the rows are sorted by token (stable, so rows of one token stay
 // in order), cut into chunks, and each chunk sums its runs of equal tokens. A run inside one chunk
-// goes straight to the table; the pieces of a run that crosses chunks meet in a second pass.
+// goes straight to the table; the pieces of a run that crosses chunks are added in a second pass.
 #include <cub/device/device_radix_sort.cuh>
 
 #include "engine/cuda/cuda_ops.h"
@@ -49,7 +49,7 @@ struct Runs {
   bool accumulate;
 };
 
-/// Thread: one place in the order, or the end. Tokens that do not occur begin where the next does.
+/// Thread: one place in the order, or the end. Absent tokens begin where the next one does.
 __global__ void find_starts_kernel(const std::int32_t* keys, int count, int classes,
                                    std::int32_t* starts) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -65,9 +65,9 @@ __device__ inline void put_row(const Runs& a, int token, std::int64_t c, Pack<V>
   put<V>({a.d_table, false}, token * a.width + c, sum, a.accumulate);
 }
 
-constexpr int kTeams = 4;  // of a block, at most
+constexpr int kTeams = 4;  // per block, at most
 
-/// A row of threads takes a chunk; thread: V columns (of several).
+/// A row of threads takes a chunk; each thread takes V columns at a time.
 template <int V>
 __global__ void sum_runs_kernel(Runs a) {
   __shared__ std::int32_t all_keys[kTeams][kChunk + 2], all_rows[kTeams][kChunk];
@@ -85,7 +85,7 @@ __global__ void sum_runs_kernel(Runs a) {
   for (std::int64_t c = V * threadIdx.x; c < a.width; c += V * blockDim.x) {
     Pack<V> sum{};
     bool entered = keys[0] == keys[1];
-    constexpr int kAhead = 8;  // rows asked for before the first is used
+    constexpr int kAhead = 8;  // rows requested before the first is used
     for (int i0 = 0; i0 < size; i0 += kAhead) {
       Pack<V> dy[kAhead];
 #pragma unroll
@@ -114,8 +114,8 @@ __global__ void sum_runs_kernel(Runs a) {
   }
 }
 
-/// Block: one token. Writes the rows the first pass left: tokens that do not occur and runs over
-/// several chunks.
+/// Block: one token. Writes the rows the first pass left: tokens that do not occur and runs that
+/// span several chunks.
 __global__ void join_runs_kernel(Runs a) {
   const int token = blockIdx.x;
   const int first = a.starts[token], last = a.starts[token + 1] - 1;
@@ -138,7 +138,7 @@ std::int64_t aligned(std::int64_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-/// Sorts the rows by token, which is known before anything else is: an early side work. Sets keys,
+/// Sorts the rows by token, as early side work because tokens are known from the start. Sets keys,
 /// rows and starts of `runs`.
 void sort_early(Runs& runs, const EmbedBackward& op, const Context& context) {
   const std::int64_t classes = context.tensor(op.d_table).rows;

@@ -1,4 +1,4 @@
-// A fused op is its parts, one after the other: here every tensor has memory of its own, also those
+// A fused op runs its parts, one after the other: here every tensor has its own memory, even those
 // that a device keeps in registers.
 #include "engine/ref/ref_ops.h"
 

@@ -5,7 +5,7 @@
 namespace fathom::engine::cuda {
 namespace {
 
-/// The GEMM in its best form, by timing.
+/// The fastest variant of the GEMM, by timing.
 std::shared_ptr<GemmActivation> fastest(const GemmActivationSpec& spec,
                                         const GemmActivationOperands& operands,
                                         const Context& context) {
@@ -16,7 +16,7 @@ std::shared_ptr<GemmActivation> fastest(const GemmActivationSpec& spec,
     gemms.push_back(std::make_shared<GemmActivation>(spec, operands, variant, context.gpu));
   }
   if (gemms.empty()) throw InternalError(spec.name() + ": this plan is for another device");
-  Block partial;  // the scratch has no place yet
+  Block partial;  // the scratch is not allocated yet
   return gemms[context.gemms.pick(spec.name(), names, [&](std::size_t i, cudaStream_t stream) {
     const std::int64_t bytes = gemms[i]->parts() * spec.n * 4;
     if (spec.backward && partial.bytes() < bytes) partial = Block(bytes);

@@ -1,4 +1,4 @@
-// A GEMM and the norm next to it as one kernel whose tiles hold whole rows. What lies between the
+// A GEMM and the norm next to it as one kernel whose tiles hold whole rows. The tensor between the
 // two, the branch or the norm's dy, stays in registers.
 //
 //   forward    branch = a W^T + b,  then Norm of stream and branch      `linear`, then `norm`

@@ -5,8 +5,8 @@
 namespace fathom::engine::cuda {
 namespace {
 
-/// The GEMM in its best form, by timing; remembered from when the fusion pass asked whether it pays
-/// (fusion_probe.h).
+/// The fastest variant of the GEMM, by timing; remembered from when the fusion pass asked whether
+/// it pays (fusion_probe.h).
 std::shared_ptr<GemmNorm> fastest(const LinearNormShape& shape, const GemmNormOperands& operands,
                                   const Context& context) {
   std::vector<std::string> names;
@@ -16,7 +16,7 @@ std::shared_ptr<GemmNorm> fastest(const LinearNormShape& shape, const GemmNormOp
     gemms.push_back(std::make_shared<GemmNorm>(shape, operands, variant, context.gpu));
   }
   if (gemms.empty()) throw InternalError(key_of(shape) + ": this plan is for another device");
-  Block partial;  // what is between has no place yet
+  Block partial;  // the memory shared with side work is not allocated yet
   return gemms[context.gemms.pick(key_of(shape), names, [&](std::size_t i, cudaStream_t stream) {
     const std::int64_t bytes = std::int64_t{gemms[i]->parts()} * gemms[i]->sums() * shape.width * 4;
     if (partial.bytes() < bytes) partial = Block(bytes);

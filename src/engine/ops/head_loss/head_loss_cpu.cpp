@@ -82,7 +82,7 @@ class ChunkedHead : public std::enable_shared_from_this<ChunkedHead> {
                  float loss_scale) {
     dnnl::stream& stream = *context_.stream;
     float* logits = context_.scratch->data();
-    // In bf16 the gradient goes to memory of its own, half the size of the logits.
+    // In bf16 the gradient has its own memory, half the size of the logits.
     const bool half = type_ == DType::bf16;
     const Operand dz{half ? logits + chunk_ * classes_ : logits, half};
     gemms.logits->run(stream, at_row(x_, first), weight_, logits);

@@ -1,4 +1,4 @@
-// Logits exist for a chunk of rows at a time, and their gradients take their place. Chunks are few
+// Logits exist for a chunk of rows at a time, and their gradients overwrite them. Chunks are few
 // and of equal size: GEMMs are faster the longer they are, but memory is held for the largest. With
 // bf16 operands the logits are bf16 too; sums and losses are f32.
 #include <map>
@@ -20,7 +20,7 @@ std::int64_t fitting_rows(std::int64_t rows, std::int64_t bytes_per_row, std::in
 }
 
 struct LossArgs {
-  Operand logits;  // x W^T times scale; their gradients take their place
+  Operand logits;  // x W^T times scale; overwritten by their gradients
   const float* bias;
   bool gradients;
   const std::int32_t* targets;
@@ -72,11 +72,11 @@ struct RowEnd {
 
   __device__ RowEnd(const LossArgs& a, int target, TopAndSum all)
       : lse(all.top + logf(all.sum)), factor(target >= 0 ? a.scale * a.scalars->loss_scale : 0) {}
-  /// The gradient of logit z, but for the target's -1.
+  /// The gradient of logit z, without the target's -1.
   __device__ float slope(float z) const { return factor * __expf(z - lse); }
 };
 
-/// Warp: one row of bf16 logits, which it keeps in registers: N packs of 8 a lane.
+/// Warp: one row of bf16 logits, which it keeps in registers: N packs of 8 per lane.
 template <int N>
 __global__ void __launch_bounds__(128) loss_rows_kernel(LossArgs a, std::int64_t rows) {
   const int lane = threadIdx.x % 32, classes = static_cast<int>(a.classes);
@@ -218,7 +218,7 @@ class ChunkedHead {
     }
   }
 
-  /// Plans every GEMM the run will ask for, once the scratch has its place.
+  /// Plans every GEMM the run will need, once the scratch is allocated.
   void prepare() {
     for (std::int64_t first = 0; first < rows_; first += chunk_) {
       const std::int64_t count = std::min(chunk_, rows_ - first);

@@ -9,7 +9,7 @@ void gradient_row(const SoftmaxLossArgs& args, std::int64_t row, float top, floa
   T* dz = static_cast<T*>(args.dz.data) + row * args.classes;
   const std::int32_t target = args.targets[row];
   const float factor = target < 0 ? 0.0f : args.loss_scale * args.scale;
-  const float target_logit = target < 0 ? 0.0f : z[target];  // dz may lie on z
+  const float target_logit = target < 0 ? 0.0f : z[target];  // dz may be z
   for_vectors(args.classes, [&](std::int64_t i, std::int64_t count) {
     store_upto(dz + i, exp(load_upto(z + i, count) - top) * (inverse_sum * factor), count);
   });

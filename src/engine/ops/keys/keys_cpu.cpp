@@ -41,7 +41,7 @@ BoundOp bind(const MapKeysBackward& op, const Context& context) {
   args.dx = context.operand(op.d_qkv);
   args.d_weight = context.floats(op.d_weight);
   args.accumulate = op.d_weight_mode == GradMode::accumulate;
-  // Every row of the weight, or for `smear` every number, is one thread's: a fixed order of sums.
+  // Each row of the weight, or for `smear` each element, has one thread: a fixed order of sums.
   const std::int64_t parts = op.shape.map == KeyMap::smear ? args.weight_cols : args.weight_rows;
   return [args, parts, rows = op.shape.batch * op.shape.context, &kernels = context.kernels,
           threads = context.threads](const StepScalars&) {

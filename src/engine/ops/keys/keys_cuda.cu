@@ -17,7 +17,7 @@ __device__ float share_of(float weight) {
   return 1.0f / (1.0f + expf(-weight));
 }
 
-/// A thread for each element. Projected columns are a GEMM's; what lies behind its rows is zero.
+/// One thread per element. Projected columns are left to a GEMM; rows beyond its result are zero.
 __global__ void map_keys_kernel(const KeyArgs args) {
   const KeyShape& s = args.shape;
   const std::int64_t cols = s.qkv_cols(), items = s.batch * s.context * cols;

@@ -1,4 +1,4 @@
-// By itself, so that kernels may know it without the standard library (cpu/kernels.h).
+// In its own header, so that kernels can use it without the standard library (cpu/kernels.h).
 #pragma once
 
 #include <cstdint>

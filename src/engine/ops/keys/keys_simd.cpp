@@ -5,7 +5,7 @@ namespace fathom::engine::cpu::FATHOM_ISA {
 namespace {
 
 struct KeyColumns {
-  std::int64_t width, key, value;  // columns of all, before the keys, before the values
+  std::int64_t width, key, value;  // columns in all, before the keys, before the values
 
   explicit KeyColumns(const KeyArgs& args)
       : width((args.heads + 2 * args.key_heads) * args.head_size),

@@ -3,7 +3,7 @@
 //
 // With m_I the mean key of block I: R_IJ = <m_I, w_J>, Z = R, then kSinkhornRounds times
 // Z_IJ -= log sum_J exp Z_IJ and Z_IJ -= log sum_I exp Z_IJ; S = exp Z. Backward of one such step
-// is dZ -= exp(Z') sum dZ', sums over the same row or column, Z' what the step gave.
+// is dZ -= exp(Z') sum dZ', with sums over the same row or column and Z' the result of the step.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class BlockSorter {
     }
   }
 
-  /// Needs no forward before. Overwrites dx [T, 2 K] and the K columns of d_w.
+  /// Needs no preceding forward. Overwrites dx [T, 2 K] and the K columns of d_w.
   void backward(const Number* x, const Number* dy, const Number* w, std::int64_t stride, Number* dx,
                 Number* d_w) {
     find_matrix(x, w, stride);
@@ -118,7 +118,7 @@ class BlockSorter {
     }
     return sum;
   }
-  /// From the slopes of R to those of the means, and so of the keys, and of w.
+  /// From the gradient of R to those of the means, and so of the keys, and of w.
   void spread_slopes(const Number* w, std::int64_t stride, Number* dx, Number* d_w) const {
     for (std::int64_t i = 0; i < blocks_; ++i) {
       for (std::int64_t c = 0; c < size_; ++c) {

@@ -1,4 +1,4 @@
-// KeyMap::sort: a task for each sequence and key head, which is gathered in f32.
+// KeyMap::sort: one task for each sequence and key head, whose keys and values are gathered in f32.
 #include "engine/ops/keys/keys_sort_cpu.h"
 #include "engine/bf16.h"
 #include "engine/cpu/cpu_ops.h"
@@ -18,7 +18,7 @@ void put_at(const Operand& x, std::int64_t at, float value) {
   }
 }
 
-/// Where key and value of position t lie.
+/// Where the key and value of position t are.
 struct SortedHead {
   KeyShape shape;
   std::int64_t b, g;
@@ -38,7 +38,7 @@ struct SortedHead {
       for (std::int64_t c = 0; c < 2 * shape.head_size; ++c) put_at(x, place(t, c), *from++);
     }
   }
-  /// Queries go through; one task of a sequence takes them along.
+  /// Queries are copied unchanged, by one task of each sequence.
   void copy_queries(const Operand& from, const Operand& to) const {
     for (std::int64_t t = 0; g == 0 && t < shape.context; ++t) {
       const std::int64_t row = (b * shape.context + t) * shape.qkv_cols();

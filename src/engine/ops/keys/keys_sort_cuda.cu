@@ -1,5 +1,5 @@
-// KeyMap::sort: a block of threads makes the matrix S of one sequence and key head (formulas:
-// keys_sort.h); what it mixes are GEMMs.
+// KeyMap::sort: a thread block makes the matrix S of one sequence and key head (formulas:
+// keys_sort.h); GEMMs apply it.
 #include "engine/cuda/cuda_ops.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/strided_gemm.h"
@@ -15,9 +15,9 @@ struct SortArgs {
   const float* weight;
   Operand x;     // qkv
   float* means;  // [B G, blocks, K]
-  float* steps;  // [B G, kSteps + 1, blocks, blocks], S behind the last
+  float* steps;  // [B G, kSteps + 1, blocks, blocks]: Z before and after every step
   float* share;  // [B G, blocks, blocks]: S
-  float* slope;  // the same: of S, then of R
+  float* slope;  // same shape: the gradient of S, then of R
 
   __host__ __device__ std::int64_t blocks() const { return shape.context / shape.block; }
   __host__ __device__ std::int64_t square() const { return blocks() * blocks(); }
@@ -73,7 +73,7 @@ __global__ void sort_matrix_kernel(const SortArgs args) {
   }
 }
 
-/// From the slopes of S to those of R, of the keys (added to dx) and of the weight (one part for
+/// From the gradient of S to those of R, of the keys (added to dx) and of the weight (one part for
 /// each sequence).
 __global__ void sort_slopes_kernel(const SortArgs args, Operand dx, float* parts) {
   const KeyShape& s = args.shape;
@@ -151,7 +151,7 @@ void mix_blocks(const SortArgs& args, Operand from, Operand to, bool transposed,
   }
 }
 
-/// The slopes of S: sums over positions, of keys and of values.
+/// The gradient of S: sums over positions, of keys and of values.
 void slope_matrix(const SortArgs& args, Operand dy, cudaStream_t stream) {
   const KeyShape& s = args.shape;
   for (const std::int64_t column : {s.key_column(), s.value_column()}) {
@@ -179,7 +179,7 @@ std::int64_t sort_floats(const KeyShape& s) {
   return s.batch * s.key_heads * blocks * (2 * s.head_size + (kSteps + 3) * blocks);
 }
 
-/// Returns the memory behind, for parts of the weight's gradient.
+/// Returns the memory that follows, for parts of the weight's gradient.
 float* place_in_scratch(SortArgs& args, void* scratch) {
   const KeyShape& s = args.shape;
   const std::int64_t heads = s.batch * s.key_heads;

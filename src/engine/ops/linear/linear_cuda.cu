@@ -17,7 +17,8 @@ BoundOp bound(std::shared_ptr<Gemm> gemm, const GemmOperands& operands) {
   return [gemm, operands](cudaStream_t stream) { gemm->run(operands, stream); };
 }
 
-/// cuBLASLt offers db beside dW, at three times the price of the GEMM (docs/results/h200.md).
+/// cuBLASLt offers db along with dW, at three times the cost of the GEMM
+/// (docs/results/h200-kernels.md).
 BoundOp bind_parameter_gradients(const LinearBackward& op, const Context& context) {
   const Tensor& x = context.tensor(op.x);
   const std::int64_t outs = context.tensor(op.weight).rows;

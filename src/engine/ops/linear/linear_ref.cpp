@@ -12,7 +12,7 @@ void run(const Linear& op, const Context& context) {
       for (std::int64_t i = 0; i < x.cols; ++i) {
         sum += context.data(op.x)[n * x.cols + i] * context.data(op.weight)[o * x.cols + i];
       }
-      // Last, as an activation adds it that took the bias over (plan/fusion.h).
+      // Added last, as by an activation that has taken over the bias (plan/fusion.h).
       context.data(op.y)[n * outs + o] = sum + (bias ? bias[o] : 0);
     }
   }

@@ -1,4 +1,4 @@
-// Residual sum and normalisation in one pass over memory: one op serves pre-norm (r goes on as
+// Residual sum and normalisation in one pass over memory: one op serves pre-norm (r continues as
 // the stream, y feeds the sublayer) and post-norm (y is both).
 //
 //   r = stream_scale * x + branch_scale * branch        (without a branch r is x itself)
@@ -8,7 +8,7 @@
 // Backward, with h = normalised r, g = dy * gain, s = 1/sqrt(...), <.> the mean over the row:
 //   layer:  dr = incoming + s (g - <g> - h <g h>),   rms: dr = incoming + s (g - h <g h>)
 //   dx = stream_scale dr,  d_branch = branch_scale dr,  d_gain = sum dy h,  d_bias = sum dy.
-// `incoming` is the gradient that reaches r by the stream itself.
+// `incoming` is the gradient that reaches r through the stream itself.
 //
 // x, branch, y: f32 or bf16; r has x's type; stats f32 [N, 2] = (mean, s); gain, bias f32 [1, D];
 // without a gain it is 1, without a bias 0.

@@ -1,7 +1,7 @@
 // Backward of the norm (definition: ops/norm/norm.h). The lanes that share a row hold 8
-// neighbouring columns each, with the sums over the rows of these columns; the operands of the rows
-// to come are on their way into shared memory meanwhile. Rows too wide, not of whole packs or of
-// mixed types go to a block that reads them again instead.
+// neighbouring columns each, with the sums of these columns over the rows; meanwhile the operands
+// of the next rows are copied to shared memory. Rows that are too wide, not of whole packs or of
+// mixed types go to a kernel that reads them again instead.
 #include <cuda_pipeline_primitives.h>
 
 #include <optional>
@@ -22,20 +22,20 @@ struct Backward {
   bool rms, accumulate_dx, accumulate_branch;
 };
 
-constexpr int kAhead = 3;  // rows whose operands are on their way while one is in work
+constexpr int kAhead = 3;  // rows whose operands are being fetched while one is processed
 constexpr int kTurns = kAhead + 1;
 
-/// How a block shares out its work: a row is taken by LANES lanes, of one warp or of several.
+/// How a block divides its work: a row is taken by LANES lanes, of one warp or of several.
 template <int LANES>
 struct Share {
-  static constexpr int kWarps = LANES <= 32 ? 1 : LANES / 32;  // that meet over a row
-  static constexpr int kRows = LANES == 96 ? 4 : 256 / LANES;  // in hand
+  static constexpr int kWarps = LANES <= 32 ? 1 : LANES / 32;  // that share a row
+  static constexpr int kRows = LANES == 96 ? 4 : 256 / LANES;  // at a time
   static constexpr int kThreads = LANES * kRows;
   static constexpr int kColumns = LANES * 8;
 };
 
-/// 8 neighbouring elements on their way through shared memory: pieces of 16 bytes, one of each
-/// thread side by side. Only the thread that fetches them reads them, so nobody else is waited for.
+/// 8 neighbouring elements staged through shared memory: pieces of 16 bytes, those of all threads
+/// side by side. Only the thread that fetches them reads them, so no barrier is needed.
 template <class T, int THREADS>
 struct StagedPiece {
   static constexpr int kCount = sizeof(T) * 8 / 16;
@@ -64,7 +64,7 @@ struct StagedPiece {
   }
 };
 
-/// What waits in shared memory for a turn: r, dy and incoming of the block's rows.
+/// What is staged in shared memory for a turn: r, dy and incoming of the block's rows.
 template <class TR, class TG, int THREADS>
 struct Waiting {
   static constexpr int kDy = StagedPiece<TR, THREADS>::kBytes;
@@ -89,7 +89,7 @@ __device__ __forceinline__ float2 row_sum(float2 own, float2 (*between)[8], int 
   }
   constexpr int kMeet = Share<LANES>::kWarps;
   if constexpr (kMeet > 1) {
-    // The two buffers take turns: who still reads one is not disturbed by the next row.
+    // The two buffers alternate: threads still reading one are not disturbed by the next row.
     const int warp = threadIdx.x / 32, row = warp / kMeet;
     float2* sums = between[2 * row + (turn & 1)];
     if (threadIdx.x % 32 == 0) sums[warp % kMeet] = own;
@@ -131,7 +131,7 @@ __device__ __forceinline__ float2 normalise(Pack<8>& h, Pack<8>& g, const Pack<8
   return sum;
 }
 
-/// The block's column sums, over the rows it had in hand, in their order. `all` is free.
+/// The block's column sums, over the rows it had at a time, in their order. `all` is free.
 template <int LANES>
 __device__ __forceinline__ void put_column_sums(const Backward& a, const Pack<8> (&sums)[3],
                                                 float* all, int in_hand, int c, int width) {
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(Share<LANES>::kThreads, LANES == 96 ? 2 : 3)
 #pragma unroll
   for (int turn = 0; turn < kAhead; ++turn) fetch(turn, row + turn * step);
   float2 next_stats = stats_of(row);
-  // All lanes of a block take as many turns as its first row asks for: they meet in each.
+  // All lanes of a block take as many turns as its first row needs: they synchronise in each.
   for (int turn = 0; first + turn * step < rows; ++turn, row += step) {
     const bool holds = inside && row < rows;
     const float2 stats = next_stats;
@@ -263,7 +263,7 @@ __global__ void reduce_kernel(const float* partial, std::int64_t parts, int coun
 struct BackwardLaunch {
   void (*kernel)(Backward) = backward_any_kernel;
   int threads = 256, bytes = 0;  // of shared memory
-  int rows = 1;                  // that a block has in hand
+  int rows = 1;                  // that a block takes at a time
   int sums = 2;
 };
 

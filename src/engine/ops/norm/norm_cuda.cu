@@ -1,12 +1,12 @@
 // A warp takes a row and keeps it in registers: lane l holds the packs of four at columns
-// 4 (l + 32 k). Rows too wide or not of whole packs go to a block that reads them again instead.
+// 4 (l + 32 k). Rows too wide or not of whole packs go to a kernel that reads them again instead.
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/norm_gain.h"
 
 namespace fathom::engine::cuda {
 namespace {
 
-constexpr int kWarps = 8;  // of a block
+constexpr int kWarps = 8;  // per block
 
 struct Forward {
   Operand x, branch, r, y;
@@ -91,7 +91,7 @@ __global__ void forward_any_kernel(Forward a) {
     a.stats[2 * blockIdx.x + 1] = s;
   }
   for (std::int64_t c = threadIdx.x; c < a.width; c += blockDim.x) {
-    const float r = at(c);  // r may lie on x: read before it is written
+    const float r = at(c);  // r may be x: read before it is written
     if (a.branch) store<1>(a.r, base + c, {r});
     store<1>(a.y, base + c, {(r - mean) * s * a.gain[c] + (a.bias ? a.bias[c] : 0.0f)});
   }

@@ -35,7 +35,7 @@ void shrink_length(const PatchGroup& group, double mass) {
 }
 
 /// The level by Newton's method from below (Michelot 1986): the mass above a level is convex and
-/// made of straight pieces, so that the level grows until the weights above it stay the same.
+/// piecewise linear, so the level grows until the weights above it stay the same.
 void level_down(const PatchGroup& group, double mass) {
   double level = -1;
   std::int64_t above = -1;

@@ -1,4 +1,4 @@
-// One block of threads for each group; sums meet in a fixed order.
+// One thread block for each group; sums are taken in a fixed order.
 #include "engine/cuda/cuda_ops.h"
 #include "engine/cuda/device.cuh"
 

@@ -1,4 +1,4 @@
-// The group penalties of prox.h, by themselves: run specs are read without knowing any op.
+// The group penalties of prox.h, in their own header: run specs are read without including any op.
 #pragma once
 
 #include <array>

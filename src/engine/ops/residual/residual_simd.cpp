@@ -21,7 +21,7 @@ void combine(const CombineArgs& args, std::int64_t begin, std::int64_t end) {
 
 namespace {
 
-/// kVecs vectors of columns at once: one vector a row would touch a new page for each.
+/// kVecs vectors of columns at once: with one vector per row each would touch a new page.
 template <int kVecs, class T>
 void sum_vectors(const PeriodSumArgs& args, std::int64_t t, const T* x, float* sums) {
   Vec totals[kVecs] = {};

@@ -1,4 +1,4 @@
-// Columns of a stream, counted round its end: a layer may read and write a slice that rotates.
+// Columns of a stream, wrapping around at its end: a layer may read and write a rotating slice.
 //
 //   Slice     y_c = x_((first + c) mod D) for c < d                 x [N, D], y [N, d]
 //   AddSlice  r = x, then r_((first + c) mod D) += scale branch_c   branch [N, d], r [N, D]

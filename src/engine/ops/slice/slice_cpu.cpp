@@ -10,7 +10,7 @@ Operand shifted(Operand x, std::int64_t elements) {
   return x;
 }
 
-/// A slice of `part` columns in rows of `whole`, from column `first` on and round the end.
+/// A slice of `part` columns in rows of `whole`, from column `first` on, wrapping around.
 struct SliceColumns {
   std::int64_t whole, part, first;
 

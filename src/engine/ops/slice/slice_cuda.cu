@@ -4,11 +4,11 @@
 namespace fathom::engine::cuda {
 namespace {
 
-/// A slice of `part` columns in rows of `whole`, from column `first` on and round the end.
+/// A slice of `part` columns in rows of `whole`, from column `first` on, wrapping around.
 struct SliceColumns {
   std::int64_t rows, whole, part, first;
 
-  /// The column of the slice that column c of a row is; behind the slice: none.
+  /// The slice's column for column c of a row; `part` or more outside the slice.
   __device__ std::int64_t narrow(std::int64_t c) const { return (c - first + whole) % whole; }
 };
 

@@ -34,8 +34,8 @@ AttentionConfig configure_attention(const AttentionShape& s, bool bf16, const Gp
   if (!flash_serves(s, bf16)) return config;
   config.forward = config.backward = AttentionKernel::flash;
   config.small_tiles = s.context <= 512;
-  // On Hopper its forward wins wherever it was measured (contexts 256 and 1024), its backward as
-  // soon as the blocks of that, one for each sequence and key head, fill the GPU.
+  // The Hopper forward wins wherever it was measured (contexts 256 and 1024), the backward as soon
+  // as its blocks, one for each sequence and key head, fill the GPU.
   if (gpu.hopper && s.context > 128) config.forward = AttentionKernel::hopper;
   if (gpu.hopper && s.head_size > 16 && s.head_size <= 64 && s.context > 64 &&
       2 * s.batch * s.key_heads >= gpu.multiprocessors) {
@@ -45,8 +45,8 @@ AttentionConfig configure_attention(const AttentionShape& s, bool bf16, const Gp
 }
 
 bool AttentionConfig::sums_columns() const {
-  // Rotary dq and dk are rotated back after the kernel has summed them; shared keys are not worth
-  // it.
+  // Rotary dq and dk are rotated back after the kernel has summed them; for shared keys it is not
+  // worth it.
   return backward == AttentionKernel::hopper && shape.rotary_base <= 0 &&
          shape.heads == shape.key_heads;
 }

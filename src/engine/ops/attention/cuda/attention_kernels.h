@@ -27,7 +27,7 @@ struct AttentionConfig {
   Gpu gpu;
   AttentionKernel forward = AttentionKernel::generic, backward = AttentionKernel::generic;
   bool small_tiles = false;  // of the flash forward
-  // AttentionPattern's tables on the device, of a shape that has a pattern.
+  // AttentionPattern's tables on the device, for a shape that has a pattern.
   const std::uint64_t* visible = nullptr;
   const BlockView* views = nullptr;
   const float* directions = nullptr;  // [K, F] on the device, of random features

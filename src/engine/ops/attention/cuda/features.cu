@@ -1,9 +1,9 @@
 // Attention by features in time linear in the context (engine/ops/attention/attention.h), as GEMMs.
 //
 // Queries and keys are mapped to f = [B, heads, T', F] and values get a column of ones, T' being T
-// padded with zeros to chunks of 64. Under a mask the pairs of a chunk are taken one by one (A and
-// D, [64, 64]) and all earlier chunks by their states S = sum f(k) v'^T; without one a single chunk
-// has all positions. Backward runs the same over R = sum f(q) dy'^T of the later chunks.
+// padded with zeros to chunks of 64. Under a mask the pairs of a chunk are computed directly (A and
+// D, [64, 64]) and all earlier chunks through their states S = sum f(k) v'^T; without one a single
+// chunk has all positions. Backward does the same with R = sum f(q) dy'^T of the later chunks.
 #include <algorithm>
 
 #include "core/error.h"
@@ -83,7 +83,7 @@ class FeatureGemms {
     add(squares(m_.slopes), shared(keys(m_.k, s_.features)), dq, kChunk, s_.features, kChunk,
         s_.heads);
   }
-  /// Overwrites the states by those of the queries.
+  /// Overwrites the states with those of the queries.
   void sum_queries() const {
     sum_group(queries(m_.q, s_.features).transposed(), queries(m_.dy, s_.wide()), states(),
               s_.features, s_.wide(), s_.length, false);
@@ -149,7 +149,7 @@ class FeatureGemms {
            std::int64_t rows, std::int64_t cols, std::int64_t depth, std::int64_t heads) const {
     run(a, b, c, rows, cols, depth, heads, Triangle::whole, true);
   }
-  /// For every key head the sum over its query heads, whose matrices a and b are.
+  /// For every key head the sum over its query heads, to which the matrices a and b belong.
   void sum_group(StridedMatrix a, StridedMatrix b, const StridedMatrix& c, std::int64_t rows,
                  std::int64_t cols, std::int64_t depth, bool accumulate) const {
     for (StridedMatrix* matrix : {&a, &b}) {

@@ -1,5 +1,5 @@
 // The kernels of features.cu, which launches them: maps of queries and keys and back, values and
-// gradients with a column more, sums over chunks.
+// gradients with an extra column, sums over chunks.
 #pragma once
 
 #include "engine/cuda/device.cuh"
@@ -59,7 +59,7 @@ struct MapRow {
   }
 };
 
-/// Mapped rows of queries or keys, a warp for each. Random features of keys stay logarithms.
+/// Mapped rows of queries or keys, a warp for each. Random features of keys are left as logarithms.
 template <class Value>
 __global__ void feature_map_kernel(const MapRow map, const Value* qkv, std::int64_t heads,
                                    std::int64_t column, bool keys, float* out) {
@@ -95,7 +95,7 @@ __global__ void feature_map_kernel(const MapRow map, const Value* qkv, std::int6
   for (std::int64_t m = lane; m < map.sizes.features; m += 32) f[m] = expf(f[m] - top);
 }
 
-/// Logarithms of the keys of one head to features, relative to the largest: that cancels too.
+/// Turns the logarithms of one head's keys into features, relative to the largest: it cancels too.
 __global__ void key_exp_kernel(const FeatureSizes s, float* keys) {
   __shared__ float shared[32];
   float* own = keys + blockIdx.x * s.padded * s.features;
@@ -109,7 +109,7 @@ __global__ void key_exp_kernel(const FeatureSizes s, float* keys) {
   for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x) own[i] = expf(own[i] - top);
 }
 
-/// [B, G, T', K + 1]: values and a one; zeros behind T.
+/// [B, G, T', K + 1]: values and a one; zeros beyond T.
 template <class Value>
 __global__ void widen_values_kernel(const MapRow map, const Value* qkv, float* out) {
   const FeatureSizes& s = map.sizes;

@@ -1,8 +1,8 @@
-// What the tensor-core kernels of attention need around them.
+// What the tensor-core attention kernels need around them.
 //
 // Rotary positions: q and k are rotated into scratch, (x_i, x_{i+K/2}) by the angle of their row,
 // before the kernels run, and dq, dk are rotated back in place after them; shapes without rotary
-// positions read qkv where it lies. Scratch: lse2, delta f32 [B H, T] each (for Hopper's backward
+// positions read qkv in place. Scratch: lse2, delta f32 [B H, T] each (for Hopper's backward
 // T rounded up, and side by side for every 128 rows), then for rotary shapes the table of rotations
 // [T, K/2] and the rotated heads bf16 [B T, (H + G) K], then for Hopper's backward f32 sums of dq,
 // [H/G, T, K] with T and K rounded up for each of its blocks: small enough to stay in the L2 cache,
@@ -149,7 +149,7 @@ flash::FlashArgs prepare(const AttentionConfig& config, const bf16* qkv,
   args.below = band.below;
   args.scale = s.scale;
   args.scale_log2 = s.scale * 1.4426950408889634f;
-  // Measured on an H200, whose L2 holds 50 MB; elsewhere half of what there is.
+  // Measured on an H200, whose L2 holds 50 MB; elsewhere half of the L2.
   args.cached_bytes = std::min<std::int64_t>(24 << 20, config.gpu.l2_bytes / 2);
   return args;
 }

@@ -1,4 +1,4 @@
-// What the tensor-core attention kernels are given, and who launches them.
+// The arguments of the tensor-core attention kernels, and their launchers.
 //
 // The mask is a band: query i sees the keys i - below <= j <= i + above, j < T.
 #pragma once
@@ -19,16 +19,16 @@ struct FlashArgs {
   bf16 *dq, *dk, *dv;
   float* stats;         // [B H, T]
   float *lse2, *delta;  // [B H, T]: stats log2(e) and <dy_i, y_i>, left by an earlier kernel
-  float* dq_sums;       // Hopper's backward only: dq so far, in the order of its threads
+  float* dq_sums;       // Hopper's backward only: dq so far, in the order of the threads
   float* columns;       // f32 [B, 2 H K]: of dq and dv, only if their column sums are asked for
-  std::int64_t qk_stride, v_stride, y_stride, d_stride;  // elements a row
+  std::int64_t qk_stride, v_stride, y_stride, d_stride;  // elements per row
   int batch, context, heads, key_heads, head_size;
   int above, below;
   float scale, scale_log2;
-  int tiles;        // row tiles a head
+  int tiles;        // row tiles per head
   bool tile_major;  // launch order: all heads of a tile together (longest tiles first), or all
                     // tiles of a head (keys stay in L2)
-  int group;        // Hopper's backward only: query heads a key head
+  int group;        // Hopper's backward only: query heads per key head
   std::int64_t cached_bytes;  // of keys and values that the L2 cache keeps for the next block
 };
 

@@ -60,7 +60,7 @@ __device__ __forceinline__ void mask_band(float (&s)[MT][N][4], int row0, int co
   }
 }
 
-/// <dy_i, y_i> of the two rows a thread shares with its quad; y is read where dy's fragments lie.
+/// <dy_i, y_i> of the two rows a thread shares with its quad; y is read in dy's fragment layout.
 template <int KP, int MT, class Left>
 __device__ __forceinline__ void row_deltas(float (&delta)[MT][2], const Left& dy, const bf16* y,
                                            std::int64_t stride, int rows_left, int head_size,
@@ -119,7 +119,7 @@ __device__ __forceinline__ void leave_numbers(const FlashArgs& args, float (&lse
   }
 }
 
-/// ds = p (dp - delta) in the place of the scores, rows being queries.
+/// ds = p (dp - delta) replaces the scores; rows are queries.
 template <int MT, int N>
 __device__ __forceinline__ void make_slopes(float (&s)[MT][N][4], const float (&dp)[MT][N][4],
                                             const float (&lse2)[MT][2], const float (&delta)[MT][2],
@@ -231,7 +231,7 @@ struct QueryBuffers {
   }
 };
 
-/// Weights in the place of the scores, columns being queries.
+/// Weights replace the scores; columns are queries.
 template <int MT, int N>
 __device__ __forceinline__ void make_weights(float (&p)[MT][N][4], const float* lse2,
                                              float scale_log2) {
@@ -249,7 +249,7 @@ __device__ __forceinline__ void make_weights(float (&p)[MT][N][4], const float* 
   }
 }
 
-/// ds = p (dp - delta) in the place of dp, columns being queries.
+/// ds = p (dp - delta) replaces dp; columns are queries.
 template <int MT, int N>
 __device__ __forceinline__ void make_slopes(float (&ds)[MT][N][4], const float (&p)[MT][N][4],
                                             const float* deltas) {
@@ -266,14 +266,14 @@ __device__ __forceinline__ void make_slopes(float (&ds)[MT][N][4], const float (
   }
 }
 
-/// A warp's rows of keys at work.
+/// A warp's rows of keys and their gradients.
 template <class Tiles>
 struct KeyRows {
   static constexpr int KP = Tiles::KP, BM = Tiles::kStep, MT = Tiles::MT;
   typename Tiles::Left k, v;
   float dk[MT][KP / 8][4], dv[MT][KP / 8][4];
 
-  /// Adds what the queries of a tile give; `numbers` are this lane's lse2 and delta.
+  /// Adds what the queries of a tile contribute; `numbers` are this lane's lse2 and delta.
   __device__ __forceinline__ void take(const FlashArgs& args, std::uint32_t q_tile,
                                        std::uint32_t dy_tile, const float* numbers, int row0,
                                        int i0, int lane) {
@@ -380,7 +380,7 @@ void launch_dq(FlashArgs args, cudaStream_t stream) {
 
 template <class Tiles>
 void launch_dkv(FlashArgs args, cudaStream_t stream) {
-  constexpr int kBytes = Tiles::kBytes + 4 * Tiles::kStep * 4;  // lse2 and delta besides
+  constexpr int kBytes = Tiles::kBytes + 4 * Tiles::kStep * 4;  // plus lse2 and delta
   args.tiles = (args.context + Tiles::kRows - 1) / Tiles::kRows;
   args.tile_major = keys_stay_cached(args, args.heads);
   if (kBytes > 48 * 1024) {

@@ -1,5 +1,5 @@
 // Shared parts of the tensor-core attention kernels: GEMMs of tiles in shared memory
-// (warp_mma.cuh), and how blocks share out the work.
+// (warp_mma.cuh), and how blocks divide the work.
 #pragma once
 
 #include "engine/cuda/warp_mma.cuh"
@@ -70,7 +70,7 @@ struct OperandA {
   }
 };
 
-/// The same, read from shared memory at each use: where registers are short.
+/// The same, read from shared memory at each use, for when registers are short.
 template <int KP, int MT>
 struct OperandAShared {
   std::uint32_t at;
@@ -114,7 +114,7 @@ __device__ __forceinline__ void multiply_transposed(float (&c)[MT][N / 8][4], co
   }
 }
 
-/// c[16 MT x KP] += p[16 MT x N] tile[N x KP], p rounded to bf16 where it lies in registers.
+/// c[16 MT x KP] += p[16 MT x N] tile[N x KP], p rounded to bf16 in registers.
 template <int KP, int MT, int N>
 __device__ __forceinline__ void multiply_add(float (&c)[MT][KP / 8][4],
                                              const float (&p)[MT][N / 8][4], std::uint32_t tile,
@@ -182,8 +182,8 @@ __device__ __forceinline__ void store_rows(const float (&c)[MT][KP / 8][4],
   }
 }
 
-/// What this block works on: a tile of rows of one head of one sequence. Kernels ask again when
-/// they store, instead of holding the answers in registers over their loops.
+/// What this block works on: a tile of rows of one head of one sequence. Kernels compute it
+/// again when they store, instead of holding it in registers across their loops.
 struct BlockPlace {
   int sequence, b, head, tile;  // sequence = b heads + head
   std::int64_t first_row;       // of the sequence, in qkv and y

@@ -176,7 +176,7 @@ void launch(Kernel kernel, const GenericArgs& args, std::int64_t sequences, int 
   check_launch();
 }
 
-/// Of shared memory, that the kernels need.
+/// Floats of shared memory that the kernels need.
 struct ForwardFloats {
   template <int TS, int KMAX>
   static constexpr int count() {

@@ -14,7 +14,7 @@ struct GenericArgs {
   float* d;        // same shape: gradients of x
   const void *dy, *y_in;
   void* y;
-  float *stats, *delta;  // [B H, T]; of normalised attention stats has three numbers
+  float *stats, *delta;  // [B H, T]; normalised attention has three numbers in stats
   float* means;          // [B H, T]: of dy . v over the keys, for normalised attention
   int context, heads, key_heads, head_size, stride;
   AttentionKind kind;
@@ -98,8 +98,8 @@ __device__ float row_sum(float x) {
   return x;
 }
 
-/// Scores of a row to weights: for a softmax relative to the new maximum, what was summed before
-/// (`sum` and the row of `out`) shrinking with it.
+/// Turns the scores of a row into weights: for a softmax relative to the new maximum, and with the
+/// sums so far (`sum` and the row of `out`) rescaled to it.
 template <int R, int C>
 __device__ void weigh_row(const GenericArgs& args, float (&s)[R], float& top, float& sum,
                           float (&out)[C], int query, int key0, std::int64_t number) {
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(256) generic_forward_kernel(const GenericArgs 
     const float total = row_sum(sum[r]);
     if (i >= args.context) continue;
     float stat = 0, factor = 1;
-    const bool several = args.kind == AttentionKind::normalised;  // and written already
+    const bool several = args.kind == AttentionKind::normalised;  // written already
     if (args.kind != AttentionKind::none && !several) factor = total > 0 ? 1 / total : 0;
     if (args.kind == AttentionKind::softmax && total > 0) stat = top[r] + logf(total);
     if (args.kind == AttentionKind::linear) stat = total;
@@ -207,7 +207,7 @@ __global__ void generic_delta_kernel(const GenericArgs args, std::int64_t rows) 
   if (lane == 0) args.delta[(b * args.heads + h) * args.context + t] = sum;
 }
 
-/// What the backward knows of a row.
+/// What the backward knows about a row.
 struct RowNumbers {
   float stat, delta;
   float inverse, mean;  // of normalised attention, whose delta is divided by the count
@@ -220,7 +220,7 @@ struct RowNumbers {
 };
 
 /// Means and variances of <a_i, b_j> over the keys j that i sees: of the scores into `stats`, or,
-/// with dy and values, the means alone. Two passes, so that nothing cancels.
+/// with dy and values, the means alone. Two passes, to avoid cancellation.
 template <int TS, int KMAX, class Value, bool VALUES>
 __global__ void __launch_bounds__(256) generic_moments_kernel(const GenericArgs args) {
   constexpr int R = TS / 16, kStride = Tile<TS, KMAX>::kStride;

@@ -6,17 +6,17 @@
 //   s^T = K q^T,  dp^T = V dy^T,  p^T = 2^(c s^T - lse2),  ds^T = p^T (dp^T - delta),
 //   dv += p^T dy,  dk += scale ds^T q       (sums in registers, stored once),
 // and, through ds^T in shared memory, dq += scale ds K for half w of the queries. The dq GEMM of
-// a tile runs beside the scores of the next; TMA adds its result to f32 sums in
-// scratch, where a warp has its own places and one addition ends before the next begins. The last
-// block of keys that a query sees takes the sums back and rounds them to bf16. Every other block of
-// keys walks over the queries backwards: what was added last is needed first.
+// a tile overlaps with the scores of the next; TMA adds its result to f32 sums in scratch, where
+// each warp has its own places and one addition ends before the next begins. The last block of keys
+// that a query sees reads the sums back and rounds them to bf16. Every other block of keys walks
+// over the queries backwards: what was added last is needed first.
 //
-// TMA brings the tiles and takes the gradients away, through tiles that are done with.
-// The first block of keys that a query sees makes lse2 = stats log2(e) and delta = <dy, y> and
+// TMA loads the tiles and stores the gradients, through tiles that are no longer needed.
+// The first block of keys that a query sees computes lse2 = stats log2(e) and delta = <dy, y> and
 // leaves them in scratch for the others.
 //
-// Column sums, if asked for: those of dq are added where its rows are rounded. Of the others none
-// has to be computed, since a row of weights sums to 1 and a row of ds to 0:
+// Column sums, if requested: those of dq are added up where its rows are rounded. Those of dk and
+// dv need not be computed from them, since a row of weights sums to 1 and a row of ds to 0:
 //   sum_j dv_j = sum_i dy_i over the rows i that see a key,   sum_j dk_j = 0.
 #include <algorithm>
 
@@ -106,7 +106,7 @@ __device__ __forceinline__ void begin_dq(float (&dq)[KP / 8][4], std::uint32_t s
 }
 
 /// Where a step finds its tiles in shared memory: addresses, and (`_at`) units of 16 bytes as
-/// descriptors want them.
+/// descriptors need them.
 template <int KP>
 struct Places {
   using M = Memory<KP>;
@@ -130,7 +130,7 @@ struct Places {
   }
 };
 
-/// One thread: barriers, and the first keys and queries.
+/// By one thread: initialises the barriers, and requests the first keys and queries.
 template <int KP>
 __device__ __forceinline__ void send_for_first(const BackwardMaps& maps, const FlashArgs& args,
                                                const Walk& first, std::uint32_t base) {
@@ -142,7 +142,7 @@ __device__ __forceinline__ void send_for_first(const BackwardMaps& maps, const F
   load_queries<KP>(maps, args, first, base + M::kQueries, base + M::kNumbers, base + M::kBarriers);
 }
 
-/// One thread: the queries of the next step, and its keys if they are new.
+/// By one thread: requests the queries of the next step, and its keys if they are new.
 template <int KP>
 __device__ __forceinline__ void send_for_next(const BackwardMaps& maps, const FlashArgs& args,
                                               const Walk& next, std::uint32_t base, bool new_keys,
@@ -167,8 +167,8 @@ struct Sight {
   }
 };
 
-/// The last queries of a block of keys: their dq, and dk and dv on their way out through tiles that
-/// no one reads any more.
+/// Finishes a block of keys: dq of its last queries, and dk and dv, stored through tiles that are
+/// no longer read.
 template <int KP>
 __device__ __forceinline__ void finish_keys(const BackwardMaps& maps, const FlashArgs& args,
                                             const Walk& here, const Places<KP>& at,
@@ -178,7 +178,7 @@ __device__ __forceinline__ void finish_keys(const BackwardMaps& maps, const Flas
                                             int warp, int lane) {
   using M = Memory<KP>;
   fence_proxy_async_shared();
-  __syncthreads();  // ds^T is whole
+  __syncthreads();  // ds^T is complete
   float dq_last[KP / 8][4];
   begin_dq<KP>(dq_last, at.own_slopes + buffer * (2 * M::kSlopeHalf / 16), at.keys_at);
   wgmma_commit_group();
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   Walk next;
   next.enter(args, blockIdx.x);
   next.tile = next.first_tile(args);
-  int last_head = 0, last_tile = 0;  // of the step before
+  int last_head = 0, last_tile = 0;  // of the previous step
   if (threadIdx.x == 0) send_for_first<KP>(maps, args, next, base);
   load_fresh<KP>(args, next, base + M::kNumbers, base + M::kSlopes + warp * M::kFresh);
   cp_async_commit();
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   std::uint32_t key_buffer = 0, key_parity = 0;
   for (int step = 0; next.inside(args); ++step) {
     const Walk here = next;
-    const bool pending = !new_keys;  // the dq GEMM of the tile before
+    const bool pending = !new_keys;  // the dq GEMM of the previous tile
     const std::uint32_t buffer = step & 1;
     const Places<KP> at(base, buffer, key_buffer, group, warp, lane);
     float* all_numbers = reinterpret_cast<float*>(memory + M::kNumbers) + buffer * 2 * kTile;
@@ -225,13 +225,13 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int row0 = here.keys * kTile + warp * 16;
     cp_async_wait_all();
     fence_proxy_async_shared();
-    __syncthreads();  // ds^T of the last tile is whole, its buffers are free
+    __syncthreads();  // ds^T of the last tile is complete, its buffers are free
     mbarrier_wait_unrolled(base + M::kBarriers + 8 * buffer, (step >> 1) & 1);
     if (new_keys) {
       mbarrier_wait_unrolled(base + M::kBarriers + 16 + 8 * key_buffer, key_parity);
       key_parity ^= key_buffer;
     }
-    // Of the two halves: new registers at every step.
+    // One for each half: new registers at every step.
     float s[2][8][4], dp[2][8][4], dq[KP / 8][4];
     begin_scores<KP>(s[0], at.k_rows, at.q_at);
     wgmma_commit_group();
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       __syncwarp();
       measure<KP>(args, here, at.dy + warp * 16 * KP * 2, at.ds + warp * M::kFresh, all_numbers,
                   columns, warp, lane);
-      fence_proxy_async();  // TMA will read what it left
+      fence_proxy_async();  // TMA will read what was left in scratch
       __syncthreads();
     }
     new_keys = next.advance(args);
@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(kThreads, 1)
       }
       if (half == 1) continue;
       if (next.inside(args) && next.first_visit(args)) {
-        // This warpgroup's dq GEMM read from where y goes.
+        // This warpgroup's dq GEMM has read from where y goes.
         asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");
         load_fresh<KP>(args, next, base + M::kNumbers + (buffer ^ 1) * 8 * kTile,
                        base + M::kSlopes + (buffer ^ 1) * 2 * M::kSlopeHalf + warp * M::kFresh);

@@ -1,4 +1,4 @@
-// What Hopper's backward of attention (hopper_backward.cu) sums beside its GEMMs: dq in scratch by
+// What Hopper's backward of attention (hopper_backward.cu) sums outside its GEMMs: dq in scratch by
 // TMA, the columns of the gradients, and delta.
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace fathom::engine::cuda::flash::backward {
 
-/// values[i] summed over the lanes that are equal mod LAST, shared out among them: lane l keeps, at
-/// the front, the N LAST / 32 sums from the (l / LAST)th such part.
+/// Sums values[i] over the lanes that are equal mod LAST and divides the sums among them: lane l
+/// keeps, at the front, the (l / LAST)th part of N LAST / 32 sums.
 template <int N, int LANES, int LAST>
 __device__ __forceinline__ void sum_lanes(float (&values)[N], int lane) {
   if constexpr (LANES >= LAST) {
@@ -25,7 +25,7 @@ __device__ __forceinline__ void sum_lanes(float (&values)[N], int lane) {
   }
 }
 
-/// This warp's column sums, KP / 32 columns a lane.
+/// This warp's column sums, KP / 32 columns per lane.
 template <int KP>
 struct Columns {
   float dq[KP / 32], dy[KP / 32];
@@ -42,7 +42,7 @@ struct Columns {
 #pragma unroll
     for (int i = 0; i < KP / 32; ++i) dq[i] += sums[i];
   }
-  /// Of 16 rows of dy in a tile, multiplied by ones: all rows of its result are the sums.
+  /// Adds 16 rows of dy in a tile by multiplying by ones: all rows of the result are the sums.
   __device__ __forceinline__ void add_dy(std::uint32_t rows, const std::uint32_t (&ones)[4],
                                          int lane) {
     float sums[KP / 8][4] = {};
@@ -66,22 +66,22 @@ struct Columns {
   }
 };
 
-/// dq so far of a warp's 16 queries: in the order of its threads.
+/// dq so far of a warp's 16 queries, in the order of the threads.
 template <int KP>
 __device__ __forceinline__ float* sums_place(const FlashArgs& args, const Walk& at, int warp) {
   const int part = ((blockIdx.x * args.group + at.head) * args.tiles + at.tile) * 8 + warp;
   return args.dq_sums + static_cast<std::int64_t>(part) * (16 * KP);
 }
 
-/// Until TMA is done with all but the last LATER things that this warp gave it.
+/// Waits until TMA is done with all but the last LATER groups of copies of this warp.
 template <int LATER>
 __device__ __forceinline__ void wait_additions() {
   tma_store_wait<LATER>();
   __syncwarp();
 }
 
-/// This warp's 16 rows of c, times `factor`, as bf16: through 16 rows of shared memory that no
-/// other warp may use.
+/// Stores this warp's 16 rows of c, times `factor`, as bf16, through 16 rows of shared memory that
+/// no other warp may use.
 template <int KP>
 __device__ __forceinline__ void send_sums(const float (&c)[KP / 8][4], float factor,
                                           std::uint32_t rows, const CUtensorMap& map, int head,
@@ -105,7 +105,7 @@ __device__ __forceinline__ void send_sums(const float (&c)[KP / 8][4], float fac
   __syncwarp();
 }
 
-/// One lane: floats from shared memory over, or added to, those at `to`.
+/// By one lane: floats from shared memory overwrite, or are added to, those at `to`.
 __device__ __forceinline__ void begin_addition(float* to, std::uint32_t from, int bytes, bool add) {
   if (add) {
     tma_reduce_add(to, from, bytes);
@@ -115,7 +115,7 @@ __device__ __forceinline__ void begin_addition(float* to, std::uint32_t from, in
   tma_store_commit();
 }
 
-/// Brings the sums that the last visit of a tile adds to its own dq; one group of copies.
+/// Fetches the sums that the last visit of a tile adds to its own dq; one group of copies.
 template <int KP, int LATER>
 __device__ __forceinline__ void fetch_sums(const FlashArgs& args, const Walk& at,
                                            std::uint32_t own_sums, int warp, int lane) {
@@ -158,8 +158,8 @@ __device__ __forceinline__ void store_dq(const float (&dq)[KP / 8][4], const Bac
     return send_sums<KP>(rows, args.scale, own_sums, maps.dq, at.query_head(args),
                          at.tile * kTile + warp * 16, at.b, lane);
   }
-  wait_additions<LATER>();  // of the tile before: its place in shared memory is free, its sums are
-                            // whole
+  wait_additions<LATER>();  // of the previous tile: its place in shared memory is free, its sums
+                            // are complete
 #pragma unroll
   for (int n = 0; n < KP / 8; ++n) {
     asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(own_sums + (n * 32 + lane) * 16),
@@ -210,7 +210,7 @@ __device__ __forceinline__ void measure(const FlashArgs& args, const Walk& at,
   columns.add_dy(dy_rows, {low, low, high, high}, lane);
 }
 
-/// The column sums of a finished item: the warps' together, through `memory` that no one uses.
+/// Stores the column sums of a finished item, added over its warps through the unused `memory`.
 template <int KP>
 __device__ __forceinline__ void store_columns(const FlashArgs& args, const Walk& at,
                                               Columns<KP>& columns, float* memory, int warp,

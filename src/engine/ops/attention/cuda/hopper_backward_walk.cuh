@@ -1,5 +1,5 @@
 // How Hopper's backward of attention (hopper_backward.cu) lays out shared memory, walks over keys
-// and queries, and sends for their tiles.
+// and queries, and requests their tiles.
 #pragma once
 
 #include "engine/ops/attention/cuda/hopper_fragments.cuh"
@@ -17,7 +17,7 @@ struct Memory {                                              // bytes in shared 
   static constexpr int kQueries = 4 * kTileBytes;            // after two buffers of k and v
   static constexpr int kSlopes = kQueries + 4 * kTileBytes;  // after two of q and dy
   static constexpr int kSums = kSlopes + 4 * kSlopeHalf;     // after two of ds^T
-  static constexpr int kWarpSums = 16 * KP * 4;              // dq of a warp on its way
+  static constexpr int kWarpSums = 16 * KP * 4;              // dq of a warp, to be added
   static constexpr int kNumbers = kSums + 8 * kWarpSums;
   static constexpr int kBarriers = kNumbers + 2 * 2 * kTile * 4;  // after two of lse2 and delta
   static constexpr int kBytes = kBarriers + 4 * 8;  // of two buffers of queries, then of keys
@@ -79,7 +79,7 @@ struct Walk {
   }
 };
 
-/// One thread: sends for k and v of a block of keys.
+/// By one thread: requests k and v of a block of keys.
 template <int KP>
 __device__ __forceinline__ void load_keys(const BackwardMaps& maps, const Walk& at,
                                           std::uint32_t tiles, std::uint32_t barrier) {
@@ -91,8 +91,8 @@ __device__ __forceinline__ void load_keys(const BackwardMaps& maps, const Walk& 
   }
 }
 
-/// One thread: sends for q and dy of a tile, and for its numbers if they are known. Rows beyond T
-/// get zeros everywhere: p = 1, but dy = ds = 0.
+/// By one thread: requests q and dy of a tile, and its numbers if they are known. Rows beyond T get
+/// zeros everywhere: p = 1, but dy = ds = 0.
 template <int KP>
 __device__ __forceinline__ void load_queries(const BackwardMaps& maps, const FlashArgs& args,
                                              const Walk& at, std::uint32_t tiles,

@@ -3,13 +3,13 @@
 //
 // Every row keeps a reference m, near the largest score so far, and a sum l (arXiv:2205.14135):
 //   p_j = 2^(c s_j - c m);  l += sum p;  o += p V;   c = scale log2(e);   y = o / l.
-// m moves, and o and l shrink, only where a score passes it by more than 2^8: p stays far from
-// overflow, bf16 rounds p relative to itself, and most tiles leave o alone.
+// m moves, and o and l shrink, only where p would exceed 2^8: p stays far from overflow, bf16
+// rounds p relative to itself, and most tiles leave o alone.
 //
-// With OVERLAP the weights of a tile are made while the wgmmas p V of the tile before it run;
-// several warpgroups on a multiprocessor overlap in any case. Tiles come by TMA through
-// a ring of STAGES, filled again by the warp that finishes with a tile last: no thread waits to
-// load, and warpgroups may drift apart.
+// With OVERLAP the weights of a tile are made while the wgmmas p V of the previous tile run;
+// several warpgroups on a multiprocessor overlap in any case. Tiles come by TMA through a ring of
+// STAGES, refilled by the last warp to finish with a tile: no thread waits to load, and warpgroups
+// may drift apart.
 #include "core/error.h"
 #include "engine/ops/attention/cuda/hopper_fragments.cuh"
 
@@ -19,18 +19,18 @@ namespace {
 template <int KP_, int GROUPS_, int BK_, int STAGES_, int BLOCKS_, bool OVERLAP_>
 struct Shape {
   static constexpr int KP = KP_, GROUPS = GROUPS_, BK = BK_, STAGES = STAGES_;
-  static constexpr int BLOCKS = BLOCKS_;        // a multiprocessor
-  static constexpr bool OVERLAP = OVERLAP_;     // weights of a tile beside the sums before it
+  static constexpr int BLOCKS = BLOCKS_;        // per multiprocessor
+  static constexpr bool OVERLAP = OVERLAP_;     // weights of a tile during the sums before it
   static constexpr int PC = KP < 64 ? KP : 64;  // columns of a panel: one row of a swizzle
   static constexpr int PANELS = KP / PC, PARTS = BK / 64;
-  // The queries lie in registers where these hold them beside o, s, p and 32 for the rest.
+  // The queries are held in registers if they fit next to o, s, p and 32 for the rest.
   static constexpr int kRegisters = 512 / (GROUPS * BLOCKS) / 8 * 8;
   static constexpr bool HELD = KP / 2 + BK / 2 + BK / 4 + KP / 4 + 32 <= kRegisters;
   static constexpr int kThreads = 128 * GROUPS, kRows = 64 * GROUPS;
   static constexpr int kQPanel = 64 * PC * 2, kQGroup = kQPanel * PANELS;
   static constexpr int kPanel = BK * PC * 2, kTile = kPanel * PANELS;
-  static constexpr int kKeys = GROUPS * kQGroup;                // the ring lies after the queries
-  static constexpr int kBarriers = kKeys + STAGES * 2 * kTile;  // k and v a stage
+  static constexpr int kKeys = GROUPS * kQGroup;                // the ring comes after the queries
+  static constexpr int kBarriers = kKeys + STAGES * 2 * kTile;  // k and v per stage
   static constexpr int kCounts = kBarriers + 8 * (STAGES + 1);
   static constexpr int kBytes = kCounts + 4 * STAGES + 1024;  // the base is rounded up
   static_assert(BK % kBoxRows == 0 && STAGES > 1);
@@ -70,9 +70,9 @@ __device__ __forceinline__ void mask(float (&s)[PARTS][8][4], const FlashArgs& a
 
 struct Rows {  // of a thread: r and r + 8
   float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
-  float shrink[2];  // of what was summed before the tile taken last
+  float shrink[2];  // of what was summed before the last tile
 
-  /// Moves the references if a score passes them by far; whether any of this warp's moved.
+  /// Moves the references if a score far exceeds them; returns whether any of this warp's moved.
   template <int PARTS>
   __device__ __forceinline__ bool look(const float (&s)[PARTS][8][4], float scale_log2) {
     bool moved = false;
@@ -96,7 +96,7 @@ struct Rows {  // of a thread: r and r + 8
     return __any_sync(0xffffffffu, moved);
   }
 
-  /// Scores to weights, and their sums.
+  /// Turns scores into weights, and adds those up.
   template <int PARTS>
   __device__ __forceinline__ void weigh(float (&s)[PARTS][8][4], float scale_log2) {
 #pragma unroll
@@ -199,7 +199,7 @@ struct Ring {
   __device__ __forceinline__ void await(int tile) const {
     mbarrier_wait_unrolled(barrier(tile), round(tile) & 1);
   }
-  /// One thread.
+  /// By one thread.
   __device__ __forceinline__ void send_for(int tile, const ForwardMaps& maps) const {
     mbarrier_arrive_expect_tx(barrier(tile), 2 * S::kTile);
 #pragma unroll
@@ -215,8 +215,8 @@ struct Ring {
       }
     }
   }
-  /// A warp has finished with a tile. The last one to say so sends for the tile that takes its
-  /// place.
+  /// Called when a warp has finished with a tile. The last one to do so requests the tile that
+  /// takes its place.
   __device__ __forceinline__ void release(int tile, const ForwardMaps& maps, int lane) const {
     if (tile + S::STAGES >= end) return;
     if (lane == 0) {
@@ -227,16 +227,16 @@ struct Ring {
   }
 };
 
-/// The 64 queries of a warpgroup at work.
+/// A warpgroup's work on its 64 queries.
 template <class S>
 struct Worker {
   int row0, lane;  // of this warp
   Queries<S> q;
   Rows rows;
   float o[S::PANELS][S::PC / 8][4];
-  std::uint32_t p[S::BK / 16][4];  // weights of the tile taken last
+  std::uint32_t p[S::BK / 16][4];  // weights of the last tile
 
-  /// Scores to weights; whether the references moved.
+  /// Turns scores into weights; returns whether the references moved.
   __device__ __forceinline__ bool weigh(const FlashArgs& args, float (&s)[S::PARTS][8][4],
                                         int tile) {
 #pragma unroll
@@ -253,7 +253,7 @@ struct Worker {
     return moved;
   }
 
-  /// Only while no wgmma runs: the compiler lets them overlap only then.
+  /// Call it only while no wgmma runs, or the compiler will not let wgmmas overlap.
   __device__ __forceinline__ void shrink_and_pack(const float (&s)[S::PARTS][8][4], bool moved) {
     if (moved) {
 #pragma unroll
@@ -329,7 +329,7 @@ struct Worker {
   }
 };
 
-/// One thread: barriers, the queries and the first keys.
+/// By one thread: initialises the barriers, requests the queries and the first keys.
 template <class S>
 __device__ __forceinline__ void send_for_first(const ForwardMaps& maps, const Ring<S>& ring,
                                                const BlockPlace& place, int q0) {

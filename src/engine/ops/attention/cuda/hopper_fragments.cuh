@@ -54,8 +54,8 @@ __device__ __forceinline__ void clear(T (&c)[N][4]) {
   }
 }
 
-/// Adds one to a number in shared memory and returns what it was; what this thread saw before is
-/// over for the thread that sees the sum.
+/// Adds one to a number in shared memory and returns its old value; this thread's earlier reads are
+/// complete for any thread that sees the sum.
 __device__ __forceinline__ int count_one(std::uint32_t number) {
   int before;
   asm volatile("atom.acq_rel.cta.shared::cta.add.u32 %0, [%1], 1;"

@@ -1,4 +1,4 @@
-// Numbers of f32 or bf16, and those of a head turned by rotary positions.
+// Numbers of f32 or bf16, and those of a head rotated by rotary positions.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -33,7 +33,7 @@ __device__ float rotated(const float2* rotations, const Value* head, int head_si
   return c < half ? own * rotation.x - other * rotation.y : other * rotation.y + own * rotation.x;
 }
 
-/// The same backwards, of gradients.
+/// The inverse, for gradients.
 __device__ inline float rotated_back(const float2* rotations, const float* head, int head_size,
                                      std::int64_t t, int c) {
   if (rotations == nullptr) return head[c];
