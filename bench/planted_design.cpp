@@ -1,5 +1,5 @@
 // A design against the `levine` grid grown evenly, on planted worlds: FLOPs until the goal's error
-// is the wanted one. Both are judged by the same surface; only the choice of runs differs.
+// reaches the target. Both are judged by the same surface; only the choice of runs differs.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kTokens = 1e8;
 constexpr int kMostSeeds = 16;
-constexpr double kBudget = kMostSeeds * 9.4e16;  // of a design: as many grids
+constexpr double kBudget = kMostSeeds * 9.4e16;  // of a design: as much as that many grids
 constexpr int kMostRounds = 60;
 
 double flops(std::int64_t layers, std::int64_t width) {
@@ -36,11 +36,11 @@ DesignSpec spec_for(const DesignGoal& goal, double budget) {
   return spec;
 }
 
-/// What is known after how much: FLOPs and the goal's error, round by round.
+/// One round: the FLOPs spent so far and the goal's error.
 struct Round {
   double cost = 0;
   double error = 0;
-  bool holds = false;  // the stated interval has the truth in it
+  bool holds = false;  // the stated interval covers the truth
 };
 using Curve = std::vector<Round>;
 
@@ -84,7 +84,7 @@ Curve grid_curve(const PlantedWorld& world, const DesignGoal& goal, std::uint64_
           world.run(shape.layers, shape.width, static_cast<std::uint64_t>(seed), kTokens, draw));
       cost += flops(shape.layers, shape.width);
     }
-    // A goal measured, nothing chosen: a budget that is spent.
+    // Measures the goal and chooses no runs: the budget is spent.
     const DesignStep step = next_batch(runs, spec_for(goal, cost));
     add_round("grid", world, step.goals.front(), cost, draw, print, curve);
     if (step.goals.front().decided) break;
@@ -110,10 +110,10 @@ Curve design_curve(const PlantedWorld& world, const DesignGoal& goal, std::uint6
   return curve;
 }
 
-/// The first round whose error is the wanted one.
-std::optional<Round> decided_in(const Curve& curve, double wanted) {
+/// The first round whose error is at most the target.
+std::optional<Round> decided_in(const Curve& curve, double target) {
   for (const Round& round : curve) {
-    if (round.error <= wanted) return round;
+    if (round.error <= target) return round;
   }
   return std::nullopt;
 }
@@ -125,14 +125,14 @@ double median_of(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// One wanted error over all worlds.
+/// One target error over all worlds.
 void print_share(const DesignGoal& goal, const std::vector<Curve>& grid,
                  const std::vector<Curve>& design) {
   std::vector<double> shares, grids, designs;
   int only_design = 0, only_grid = 0, neither = 0, held = 0;
   for (std::size_t w = 0; w < grid.size(); ++w) {
-    const auto by_grid = decided_in(grid[w], goal.wanted);
-    const auto by_design = decided_in(design[w], goal.wanted);
+    const auto by_grid = decided_in(grid[w], goal.target);
+    const auto by_design = decided_in(design[w], goal.target);
     if (by_grid) grids.push_back(by_grid->cost);
     if (by_design) designs.push_back(by_design->cost), held += by_design->holds;
     // Undecided counts as more than anything decided, on either side.
@@ -145,14 +145,14 @@ void print_share(const DesignGoal& goal, const std::vector<Curve>& grid,
       "{} to {}: design {:.3g} FLOPs, grid {:.3g} (medians of those decided); median share {:.2f}; "
       "{} worlds, only the design decides {}, only the grid {}, neither {}; of {} intervals at the "
       "design's end {} hold the truth\n",
-      goal_name(goal), goal.wanted, median_of(designs), median_of(grids), median_of(shares),
+      goal_name(goal), goal.target, median_of(designs), median_of(grids), median_of(shares),
       grid.size(), only_design, only_grid, neither, designs.size(), held);
 }
 
 }  // namespace
 
 void compare_designs(int worlds, int first, const std::string& only, bool rounds) {
-  // The wanted errors of docs/studies.md and twice as much.
+  // The target errors of docs/studies.md and twice those.
   const DesignGoal goals[]{{GoalKind::slope, 0.015, 0, 0, 0},
                            {GoalKind::offset, 0.15, 0, 0, 0},
                            {GoalKind::crossing, 0.1, 3, 6, 0},
@@ -161,7 +161,7 @@ void compare_designs(int worlds, int first, const std::string& only, bool rounds
     if (!goal_name(goal).starts_with(only)) continue;
     const auto count = static_cast<std::size_t>(worlds);
     DesignGoal twice = goal;
-    twice.wanted *= 2;
+    twice.target *= 2;
     // The grid grown to the smaller error passes the larger on its way; a design is made for one.
     std::vector<Curve> grid(count), design(count), design_twice(count);
     for_all(3 * count, [&](std::size_t i) {

@@ -120,8 +120,8 @@ void print_table(Session& session, const BenchOptions& options, const std::vecto
                                  place_name(options), options.batch, options.context, options.vocab,
                                  speeds.gemm_flops / 1e9, format_bytes(speeds.memory_bytes)))
               << table.render(session.terminal)
-              << "\n  floors: the step's GEMMs at the speed of GEMMs; every op's operands and "
-                 "results once\n  at the speed of memory\n";
+              << "\n  floors: the step's GEMMs at the measured GEMM speed; every op's operands and "
+                 "results\n  moved once at memory speed\n";
   if (!options.profile) return;
   for (const Row& row : rows) {
     Table ops({{"op of one step (' backward)"}, {"time", Align::right}, {"share", Align::right}});
@@ -197,7 +197,7 @@ void print_plan(const BenchOptions& options, Session& session) {
 
 void run_bench(const BenchOptions& options, Session& session) {
   if (options.print_plan) return print_plan(options, session);
-  if (!options.offers.empty()) throw ConfigError("--offers is for --print-plan");
+  if (!options.offers.empty()) throw ConfigError("--offers needs --print-plan");
   const std::vector<model::ModelSpec> specs = parse_shapes(options);
   Speeds speeds{.gemm_flops = measure_gemm_flops(options.place(), options.type())};
   std::vector<Row> rows;
@@ -247,20 +247,20 @@ void run_pack(const PackOptions& options, Session& session) {
     table.add_row({fmt::format("{} x {}", specs[i].layers, specs[i].width),
                    format_seconds(timing.alone_seconds[i] / as_double(options.steps))});
   }
-  session.out << session.terminal.plain(fmt::format(
-                     "{}  {}, {}, batch {} x {}, {} steps of each model\n\n",
-                     session.terminal.accent("fathom bench pack"), options.precision,
-                     place_name(options), options.batch, options.context, options.steps))
-              << table.render(session.terminal)
-              << fmt::format(
-                     "\n  one after the other {}, side by side {}: {:.2f} times as fast; "
-                     "results {}\n",
-                     format_seconds(alone), format_seconds(timing.together_seconds), gain,
-                     timing.same_bits ? "are the same bits" : "DIFFER");
+  session.out
+      << session.terminal.plain(fmt::format("{}  {}, {}, batch {} x {}, {} steps of each model\n\n",
+                                            session.terminal.accent("fathom bench pack"),
+                                            options.precision, place_name(options), options.batch,
+                                            options.context, options.steps))
+      << table.render(session.terminal)
+      << fmt::format(
+             "\n  one after the other {}, side by side {}: {:.2f} times as fast; results {}\n",
+             format_seconds(alone), format_seconds(timing.together_seconds), gain,
+             timing.same_bits ? "are bit-identical" : "DIFFER");
 }
 
 void add_shape_options(CommandTree& tree, Command& command, BenchOptions& options) {
-  command.add_option("--shapes", options.shapes, "Layers x width, separated by commas")
+  command.add_option("--shapes", options.shapes, "Shapes (layers x width), separated by commas")
       ->type_name("LxD,...");
   command.add_option("--batch", options.batch, "Sequences per step (default 16)")
       ->check(Range{1, 1 << 20});
@@ -270,10 +270,12 @@ void add_shape_options(CommandTree& tree, Command& command, BenchOptions& option
       ->check(Range{2, 1 << 24});
   command.add_option("--threads", options.threads, "Threads (default: all cores)")
       ->check(Range{1, 1024});
-  tree.restrict(command.add_option("--precision", options.precision, "Type of products"),
-                {"f32", "bf16"});
+  tree.restrict(
+      command.add_option("--precision", options.precision, "Precision of matrix products"),
+      {"f32", "bf16"});
   tree.restrict(command.add_option("--device", options.device, "Where to run"), {"cpu", "cuda"});
-  tree.restrict(command.add_option("--activation", options.activation, "Exact or GPT-2's GELU"),
+  tree.restrict(command.add_option("--activation", options.activation,
+                                   "Exact GELU or GPT-2's tanh approximation"),
                 {"gelu", "gelu_tanh"});
   command.add_option("--head-size", options.head_size, "Size of a head (default 32 or 64)")
       ->check(Range{1, 1024});
@@ -285,7 +287,7 @@ void add_shape_options(CommandTree& tree, Command& command, BenchOptions& option
 void add_bench_command(CommandTree& tree) {
   Command& bench = tree.add(tree.root(), "bench",
                             {"How fast this machine trains",
-                             "Benchmarks on this machine, with the limit beside the result.",
+                             "Benchmarks on this machine, with the limit next to the result.",
                              {{"bench train", "training steps of six shapes"},
                               {"bench pack", "several models at once on one device"}}},
                             {});
@@ -307,7 +309,7 @@ void add_bench_command(CommandTree& tree) {
       ->check(Range{0.0, 3600.0});
   command.add_flag("--profile", options->profile, "Show the time of each kind of op");
   command.add_flag("--print-plan", options->print_plan,
-                   "Print the ops of a step, with operands, lane, FLOPs and bytes; time nothing");
+                   "Print the ops of a step (operands, lane, FLOPs, bytes) instead of timing it");
   tree.restrict(command.add_option("--offers", options->offers,
                                    "With --print-plan: the fused ops of this kind of device "
                                    "(default: of the device itself)"),

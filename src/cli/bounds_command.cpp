@@ -136,9 +136,8 @@ void print_text(Session& session, const BoundsReport& report) {
         shallow->layers, width_text(shallow->log10_width), shallow->beta1, shallow->beta2,
         shallow->shallower ? "" : " (not shallower here)"));
   }
-  session.out
-      << "\n  The bounds speak of eq. (3): no softmax, no normalisation, bidirectional; they\n"
-         "  rank shapes by capacity, not by loss.\n";
+  session.out << "\n  The bounds apply to eq. (3): no softmax, no normalisation, bidirectional; "
+                 "they\n  rank shapes by capacity, not by loss.\n";
 }
 
 }  // namespace

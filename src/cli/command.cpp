@@ -98,7 +98,7 @@ std::string Option::meaning() const {
     allowed = fmt::format("{} to {}", number_text(range_->low), number_text(range_->high));
   }
   if (allowed.empty()) return description_;
-  // "Windows (default 3)" takes them inside.
+  // "Windows (default 3)" takes them inside the parentheses.
   if (!description_.ends_with(')')) return fmt::format("{} ({})", description_, allowed);
   return fmt::format("{}; {})", description_.substr(0, description_.size() - 1), allowed);
 }

@@ -1,7 +1,7 @@
 // A command as plain data: its texts, its options and where their values go.
 //
-// Help, man pages and completion read this data; parse.cpp hands it to CLI11, the only file that
-// knows that library (it is header-only and slow to compile).
+// Help, man pages and completion read this data; parse.cpp passes it to CLI11 and is the only file
+// that knows that library (it is header-only and slow to compile).
 #pragma once
 
 #include <cmath>
@@ -45,7 +45,7 @@ class Option {
   /// `names`: "-o,--output", "--json" or a positional "SIZE"; one may be both: "CORPUS,--corpus".
   Option(const std::string& names, OptionTarget target, std::string description, bool flag);
 
-  // Each returns the option itself, to be chained.
+  // Each returns the option itself, for chaining.
   Option* type_name(std::string name);
   Option* group(std::string name);
   Option* required();
@@ -54,7 +54,7 @@ class Option {
   Option* positive();
   /// Offered by shell completion; other values are accepted too.
   Option* suggest(std::vector<std::string> values);
-  /// Of options that take several values: how many at one go (unlimited otherwise).
+  /// Of options that take several values: how many at a time (unlimited otherwise).
   Option* expected(int least, int most);
   /// Leaves the option out of help and completion.
   Option* hide();
@@ -79,7 +79,7 @@ class Option {
 
   /// "-j, --json" or "SIZE"; a positional with a type name is shown as that.
   std::string label() const;
-  /// What stands for the value in help: "N", "FILE"; nothing for flags and positionals.
+  /// The placeholder for the value in help: "N", "FILE"; empty for flags and positionals.
   std::string value_name() const;
   /// The description with the range or the values that are accepted.
   std::string meaning() const;

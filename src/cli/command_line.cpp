@@ -105,13 +105,13 @@ int run_command_line(const std::vector<std::string>& arguments, Session& session
     const std::string path = error.path1().string();
     return complain(fmt::format("{}: {}", path, error.code().message()), DataError("").exit_code());
   } catch (const nlohmann::json::exception& error) {
-    return complain(fmt::format("a file holds what was not expected: {}", json_problem(error)),
+    return complain(fmt::format("a file has unexpected contents: {}", json_problem(error)),
                     DataError("").exit_code());
   } catch (const std::bad_alloc&) {
-    return complain("this machine, or a limit set for it (ulimit -v), has too little memory",
+    return complain("not enough memory, on this machine or within the limit set for it (ulimit -v)",
                     DeviceError("").exit_code());
   } catch (const std::system_error& error) {  // no thread, no descriptor
-    return complain(fmt::format("this machine refuses: {}", error.what()),
+    return complain(fmt::format("the operating system refused: {}", error.what()),
                     DeviceError("").exit_code());
   } catch (const std::exception& error) {
     return complain(fmt::format("internal error: {}", error.what()), 70);

@@ -20,7 +20,7 @@ inline constexpr const char* kExitCodes =
 
 inline constexpr const char* kVersionNames = "-V,--version";
 
-/// Where a command writes: results to out, talk to err.
+/// Where a command writes: results to out, messages to err.
 struct Session {
   std::ostream& out;
   std::ostream& err;
@@ -51,7 +51,7 @@ std::string render_completion(const Command& root, const std::string& shell);
 /// Parses and runs; never throws. Returns the exit code.
 int run_command_line(const std::vector<std::string>& arguments, Session& session);
 
-/// The same with results going to an open descriptor. What cannot be written there is told, and
+/// The same with results going to an open descriptor. A failure to write there is reported, and
 /// success becomes exit code 3.
 int run_program(const std::vector<std::string>& arguments, int output, std::ostream& err);
 

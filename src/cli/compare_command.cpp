@@ -74,7 +74,7 @@ std::vector<std::pair<std::string, Cell>> rows(const ShapeReport& first) {
     list.emplace_back(first.places[law].info.title + ": layers",
                       [law](const ShapeReport& r) { return place_text(r, law); });
   }
-  list.emplace_back("laws together: layers", [](const ShapeReport& r) {
+  list.emplace_back("laws combined: layers", [](const ShapeReport& r) {
     return r.consensus ? fmt::format("{:.0f} ({:.0f} to {:.0f})", r.consensus->optimum.layers,
                                      r.consensus->band.low, r.consensus->band.high)
                        : "dense models only";
@@ -126,14 +126,15 @@ void run(Session& session, const CompareOptions& options) {
 
 void add_compare_command(CommandTree& tree) {
   auto options = std::make_shared<CompareOptions>();
-  Command& command = tree.add(
-      tree.root(), "compare",
-      {"Shapes side by side: counts, memory, speed, and what the laws say",
-       "Every column is a published model, a hub id, a config.json or LAYERSxWIDTH. The laws are "
-       "asked at each shape's own size; the loss is that of its depth over the best depth there.",
-       {{"compare Llama-3-8B Qwen3-8B 48x3584", "two released models and one of yours"},
-        {"compare mistralai/Mixtral-8x7B-v0.1 ./config.json", "a hub id and a file"}}},
-      [options](Session& session) { run(session, *options); });
+  Command& command =
+      tree.add(tree.root(), "compare",
+               {"Shapes side by side: counts, memory, speed, and what the laws say",
+                "Every column is a published model, a hub id, a config.json or LAYERSxWIDTH. The "
+                "laws are evaluated at each shape's own size; the loss is that of its depth "
+                "relative to the best depth there.",
+                {{"compare Llama-3-8B Qwen3-8B 48x3584", "two released models and one of yours"},
+                 {"compare mistralai/Mixtral-8x7B-v0.1 ./config.json", "a hub id and a file"}}},
+               [options](Session& session) { run(session, *options); });
   command.add_option("SHAPE", options->names, "Two or more shapes")->suggest(published_names());
   command
       .add_option("--hardware", options->hardware,

@@ -91,7 +91,7 @@ std::string zsh_script(const Command& root) {
          "autoload -U +X bashcompinit && bashcompinit\n" +
          bash_function(root) +
          "complete -o default -F _fathom fathom\n"
-         // Autoloaded, this file is the function of the first completion: it must answer it too.
+         // When autoloaded, this file is the function called first: it must answer that call too.
          "[[ ${funcstack[1]} == _fathom ]] && _bash_complete -o default -F _fathom\n";
 }
 

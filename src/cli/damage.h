@@ -1,4 +1,4 @@
-// What a command found damaged and left out, told beside its result.
+// What a command found damaged and left out, reported alongside its result.
 #pragma once
 
 #include <string>

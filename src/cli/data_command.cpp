@@ -98,8 +98,9 @@ void mention_empty_splits(Session& session, const SplitRule& rule, const Prepare
         "fathom: no text in the {} split: {} {}, none fell into it{}\n", to_string(split),
         format_whole(as_signed(documents)), documents == 1 ? "document" : "documents",
         as_signed(documents) < needed
-            ? fmt::format("; about {} would do, --documents lines or paragraphs makes more", needed)
-            : " (equal ones stay together)");
+            ? fmt::format("; about {} would be enough; --documents lines or paragraphs makes more",
+                          needed)
+            : " (equal documents stay together)");
   }
 }
 
@@ -233,7 +234,7 @@ void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& op
       .add_option("CORPUS,--corpus", options.corpus,
                   "A file, a folder, - for standard input, or sotu")
       ->required();
-  command.add_option("-o,--output", options.output, "The folder to write")
+  command.add_option("-o,--output", options.output, "Folder to write")
       ->required()
       ->type_name("DIR");
   tree.restrict(command
@@ -245,7 +246,7 @@ void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& op
       ->type_name("N");
   command
       .add_option("--tokenizer-sample", options.sample,
-                  "Most bytes of training text that bpe learns from (default 32M)")
+                  "Maximum bytes of training text that bpe learns from (default 32M)")
       ->type_name("N");
   command
       .add_option("--tokenizer-from", options.tokenizer_from,
@@ -268,7 +269,7 @@ void add_prepare_options(CommandTree& tree, Command& command, PrepareOptions& op
       ->type_name("NAME");
   command.add_option("--valid", options.valid, "Share of documents for validation (default 5%)")
       ->type_name("SHARE");
-  command.add_option("--test", options.test, "Share of documents for the test (default 5%)")
+  command.add_option("--test", options.test, "Share of documents for testing (default 5%)")
       ->type_name("SHARE");
   command.add_option("--valid-from", options.valid_from, "Take validation text from here instead")
       ->type_name("CORPUS");
@@ -286,13 +287,13 @@ void add_prepare(CommandTree& tree, Command& parent) {
   Command& command = tree.add(
       parent, "prepare",
       {"Turn a corpus into token files",
-       "Reads plain text or JSONL, also packed as .gz, .xz or .zst (recognised by content), splits "
-       "it by document into train, "
-       "valid and test, and writes memory-mapped token files. Inputs may be larger than memory. "
-       "The same text and options give the same files on any machine.",
+       "Reads plain text or JSONL, also compressed (.gz, .xz or .zst, recognised by content), "
+       "splits it by document into train, valid and test, and writes memory-mapped token files. "
+       "Inputs may be larger than memory. The same text and options give the same files on any "
+       "machine.",
        {{"data prepare sotu -o tokens/", "the default corpus, bpe with a vocabulary of 2000"},
         {"data prepare wiki.txt.zst -o tokens/ --vocab 8K --valid 1% --test 1%",
-         "a packed file, articles split at '= Title =' lines"},
+         "a compressed file, articles split at '= Title =' lines"},
         {"data prepare dump.jsonl.gz -o tokens/ --text-field body", "a document per line of JSON"},
         {"data prepare books/ -o tokens/ --tokenizer bytes", "a folder, one document per file"},
         {"data prepare - -o tokens/ --document-separator '<|end|>' < dump.txt",

@@ -108,20 +108,20 @@ void print_text(Session& session, const Findings& found) {
 
 void add_doctor_command(CommandTree& tree) {
   auto json = std::make_shared<bool>(false);
-  Command& command = tree.add(
-      tree.root(), "doctor",
-      {"What this machine offers for training, measured",
-       "Shows the processor's features, the libraries in use and the measured peaks of matrix "
-       "products and memory that training speeds are compared with.",
-       {{"doctor", "takes about two seconds"}, {"doctor --json", "for a script"}}},
-      [json](Session& session) {
-        const Findings found = examine();
-        if (*json) {
-          print_json(session, to_json(found));
-        } else {
-          print_text(session, found);
-        }
-      });
+  Command& command =
+      tree.add(tree.root(), "doctor",
+               {"Measure what this machine offers for training",
+                "Shows the processor's features, the libraries in use and the measured peak speeds "
+                "of matrix products and memory, with which training speeds are compared.",
+                {{"doctor", "takes about two seconds"}, {"doctor --json", "for a script"}}},
+               [json](Session& session) {
+                 const Findings found = examine();
+                 if (*json) {
+                   print_json(session, to_json(found));
+                 } else {
+                   print_text(session, found);
+                 }
+               });
   command.add_flag("--json", *json, "Print JSON");
 }
 

@@ -126,16 +126,16 @@ void add_help_command(CommandTree& tree) {
   auto words = std::make_shared<std::vector<std::string>>();
   std::vector<std::string> names;
   for (const Command* command : tree.root().subcommands()) names.push_back(command->name());
-  Command& command =
-      tree.add(tree.root(), "help",
-               {"Show the help of a command",
-                "",
-                {{"help plan", "the same as plan --help"},
-                 {"help study run", "of a command inside another"}}},
-               [&tree, words](Session& session) {
-                 session.out << render_help(find_command(tree.root(), *words), session.terminal);
-               });
-  command.add_option("COMMAND", *words, "Its name, or names")->suggest(std::move(names));
+  Command& command = tree.add(
+      tree.root(), "help",
+      {"Show the help of a command",
+       "",
+       {{"help plan", "the same as plan --help"}, {"help study run", "help for a subcommand"}}},
+      [&tree, words](Session& session) {
+        session.out << render_help(find_command(tree.root(), *words), session.terminal);
+      });
+  command.add_option("COMMAND", *words, "Name of the command, and of its subcommand")
+      ->suggest(std::move(names));
 }
 
 }  // namespace fathom

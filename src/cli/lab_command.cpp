@@ -58,8 +58,9 @@ void run_list(Session& session, const LabListOptions& options) {
     if (!documents.empty()) row.insert(row.begin() + 2, verdict_in(documents, claim.id));
     table.add_row(row);
   }
-  session.out << session.terminal.plain(table.render(session.terminal))
-              << "\n  'fathom lab show CLAIM' tells more, 'fathom lab run CLAIM' asks again.\n";
+  session.out
+      << session.terminal.plain(table.render(session.terminal))
+      << "\n  'fathom lab show CLAIM' shows the details, 'fathom lab run CLAIM' tests it again.\n";
 }
 
 struct LabShowOptions {
@@ -125,9 +126,9 @@ void add_lab_list(CommandTree& tree, Command& lab_command) {
   Command& command =
       tree.add(lab_command, "list",
                {"All claims and what was found",
-                "The verdicts are those this project found with the full experiments; with the "
-                "directory of a run of your own its verdicts stand beside them.",
-                {{"lab list", "the table"}, {"lab list my-lab", "beside your own verdicts"}}},
+                "The verdicts are those this project found with the full experiments. With the "
+                "directory of your own run, its verdicts are shown next to them.",
+                {{"lab list", "the table"}, {"lab list my-lab", "next to your own verdicts"}}},
                [options](Session& session) { run_list(session, *options); });
   command.add_option("DIR", options->directory, "A directory of 'fathom lab run --out'");
   command.add_flag("--markdown", options->markdown, "Print docs/claims.md");
@@ -151,12 +152,12 @@ void add_lab_command(CommandTree& tree) {
   Command& command = tree.add(
       tree.root(), "lab",
       {"Claims about depth as experiments with verdicts",
-       "Every claim is data: who said it and where, the experiment that asks it, the criterion "
-       "that was fixed beforehand, and the verdict: holds, fails, holds in part, undecided. A "
-       "failed criterion is a finding, not an error.",
+       "Every claim is recorded as data: who made it and where, the experiment that tests it, the "
+       "criterion that was fixed beforehand, and the verdict: holds, fails, holds in part, "
+       "undecided. A failed criterion is a finding, not an error.",
        {{"lab list", "all claims and what was found"},
         {"lab show rank-collapse", "one claim with its criterion"},
-        {"lab run rank-collapse", "ask it again, here"},
+        {"lab run rank-collapse", "test it again, here"},
         {"lab run hard-attention --regex '(ab)*' --alphabet ab --length 10",
          "a question of your own"},
         {"lab run all --quick --out my-lab", "every claim in minutes, kept in a directory"},

@@ -40,12 +40,12 @@ void add_lab_report(CommandTree& tree, Command& lab_command) {
   Command& command = tree.add(
       lab_command, "report",
       {"Write the verdicts of a run as one HTML file",
-       "Every claim with its criteria, numbers, charts and verdict, beside what this project "
-       "found. The file holds everything and opens without a network; it may be written while "
-       "claims are still missing. It prints the path it wrote.",
+       "Every claim with its criteria, numbers, charts and verdict, next to what this project "
+       "found. The file is self-contained and opens without a network; it can be written while "
+       "claims are still missing. Prints the path of the file.",
        {{"lab report my-lab", "writes my-lab/report.html"},
         {"lab report my-lab -o claims.html --open", "and shows it in the browser"},
-        {"lab report my-lab --markdown pages", "a page of Markdown for each claim, with charts"}}},
+        {"lab report my-lab --markdown pages", "a Markdown page for each claim, with charts"}}},
       [options](Session& session) { run_report(session, *options); });
   command.add_option("DIR", options->directory, "A directory of 'fathom lab run --out'")
       ->required();
@@ -53,7 +53,8 @@ void add_lab_report(CommandTree& tree, Command& lab_command) {
       .add_option("-o,--output", options->output,
                   "The file to write, - for standard output (default DIR/report.html)")
       ->type_name("FILE");
-  command.add_option("--markdown", options->markdown, "Write pages of Markdown here instead")
+  command
+      .add_option("--markdown", options->markdown, "Write Markdown pages to this folder instead")
       ->type_name("FOLDER");
   command.add_flag("--open", options->open, "Open it in the browser");
   command.add_flag("--json", options->json, "Print JSON");

@@ -76,7 +76,7 @@ std::vector<lab::Setup> setups_of(const LabRunOptions& options,
   return setups;
 }
 
-/// Where the runs of trained claims live when nobody wants to keep them.
+/// Where the runs of trained claims live: a temporary folder where they are not kept.
 class RunsFolder {
  public:
   explicit RunsFolder(const std::string& kept) : path_(kept), kept_(!kept.empty()) {
@@ -140,7 +140,7 @@ void print_json_results(Session& session, const std::vector<lab::LabResult>& res
   print_json(session, document);
 }
 
-/// Which of the options that many claims have in common some claims take.
+/// Which of the options shared by many claims some of the given claims take.
 struct Taken {
   bool seeds = false, device = false, executor = false;
 
@@ -158,15 +158,15 @@ void refuse_what_nothing_takes(const LabRunOptions& options, const std::vector<s
   for (const std::string& id : ids) taken.add(id);
   const std::string claims = join(ids, ", ");
   if (!options.seeds.empty() && !taken.seeds) {
-    throw ConfigError(fmt::format("--seeds has no meaning for {}: nothing is drawn", claims));
+    throw ConfigError(fmt::format("--seeds does not apply to {}: nothing is random there", claims));
   }
   if (options.device != "cpu" && !taken.device) {
-    throw ConfigError(fmt::format("--device {} has no meaning for {}: it computes on the processor",
+    throw ConfigError(fmt::format("--device {} does not apply to {}: it computes on the CPU",
                                   options.device, claims));
   }
   if (options.choice.is_slurm() && !taken.executor) {
     throw ConfigError(
-        fmt::format("--executor slurm has no meaning for {}: nothing is trained", claims));
+        fmt::format("--executor slurm does not apply to {}: nothing is trained", claims));
   }
 }
 
@@ -174,10 +174,10 @@ void run_lab(Session& session, const LabRunOptions& options, bool all) {
   const std::vector<std::string> ids = claims_of(options);
   refuse_what_nothing_takes(options, ids);
   if (options.choice.is_slurm() && options.out.empty()) {
-    throw ConfigError("--executor slurm needs --out DIR, a directory that the nodes reach too");
+    throw ConfigError("--executor slurm needs --out DIR, a directory that the nodes can reach too");
   }
   std::vector<lab::Setup> setups = setups_of(options, ids);
-  // Everything that can be refused is, before any work and before a directory is made.
+  // Whatever can be refused is refused before any work and before a directory is made.
   for (std::size_t i = 0; i < ids.size(); ++i) lab::find_experiment(ids[i]).plan(setups[i]);
   const StopSignals signals;
   std::unique_ptr<lab::LabRecords> records;
@@ -225,17 +225,17 @@ void add_common_options(CommandTree& tree, Command& command, LabRunOptions& opti
                        ->type_name("NAME");
   tree.restrict(device, {"cpu", "cuda"});
   if (!taken.device) device->hide();
-  command.add_option("--threads", options.threads, "Parts at once (default: all cores)")
+  command.add_option("--threads", options.threads, "Parts computed at once (default: all cores)")
       ->type_name("N")
       ->check(Range{1, 1024});
   command
       .add_option("--time-limit", options.time_limit,
-                  "Refuse what is estimated to take longer (default 600 s)")
+                  "Refuse experiments estimated to take longer (default 600 s)")
       ->type_name("SECONDS")
       ->check(Range{1, 1e9});
   command
       .add_option("--out", options.out,
-                  "Directory to keep records in; the same command goes on from them")
+                  "Directory for records; the same command continues from them")
       ->type_name("DIR");
   options.choice.add_options(tree, command, /*shown=*/taken.executor);
   command.add_flag("--json", options.json, "Print JSON");
@@ -280,19 +280,19 @@ void add_claim_run(CommandTree& tree, Command& run, const lab::Claim& claim) {
 }  // namespace
 
 void add_lab_run(CommandTree& tree, Command& lab_command) {
-  Command& run = tree.add(
-      lab_command, "run",
-      {"Run the experiment of a claim, of several, or of all",
-       "Without options the claim's own experiment runs and its criteria give the verdict. An "
-       "option of the experiment asks a question of your own instead: that one set-up, judged by "
-       "the criteria that apply to it. With --out finished parts are kept, and a stopped run goes "
-       "on where it was.",
-       {{"lab run rank-collapse", "one claim"},
-        {"lab run rank-collapse --tokens 32 --mask causal --json", "a set-up of your own"},
-        {"lab run k-hop admin --quick", "two claims, quickly"},
-        {"lab run all --quick --out my-lab", "all of them, kept"},
-        {"lab run rank-collapse --help", "the options of one experiment"}}},
-      nullptr);
+  Command& run =
+      tree.add(lab_command, "run",
+               {"Run the experiment of a claim, of several, or of all",
+                "Without options the claim's own experiment runs and its criteria give the "
+                "verdict. With an option of the experiment it answers your own question instead: "
+                "it runs that one set-up, judged by the criteria that apply to it. With --out "
+                "finished parts are kept, and a stopped run continues where it left off.",
+                {{"lab run rank-collapse", "one claim"},
+                 {"lab run rank-collapse --tokens 32 --mask causal --json", "a set-up of your own"},
+                 {"lab run k-hop admin --quick", "two claims, quickly"},
+                 {"lab run all --quick --out my-lab", "all of them, kept"},
+                 {"lab run rank-collapse --help", "the options of one experiment"}}},
+               nullptr);
   const auto add_group = [&](const char* name, bool trained, CommandText documentation) {
     auto options = std::make_shared<LabRunOptions>();
     options->ids = lab::claim_ids(trained);
@@ -302,14 +302,14 @@ void add_lab_run(CommandTree& tree, Command& lab_command) {
   };
   add_group("all", false,
             {"Run every claim that needs no training",
-             "Every claim in the order of 'fathom lab list', but for those that train models.",
+             "Every claim in the order of 'fathom lab list', except those that train models.",
              {{"lab run all --quick", "verdicts in minutes"},
               {"lab run all --out my-lab", "the full experiments, kept"}}});
   add_group("trained", true,
-            {"Run every claim about what training finds",
-             "Each is a study of small models. On a processor only --quick is a matter of minutes, "
-             "and it says where it cannot judge; the full experiments are for a GPU.",
-             {{"lab run trained --quick --out my-lab", "miniatures on the processor"},
+            {"Run every claim that needs training",
+             "Each is a study of small models. On a CPU only --quick is a matter of minutes, and "
+             "it says where it cannot decide; the full experiments are for a GPU.",
+             {{"lab run trained --quick --out my-lab", "small versions on the CPU"},
               {"lab run trained --device cuda --out my-lab", "the full experiments"}}});
   for (const lab::Claim& claim : lab::claims()) add_claim_run(tree, run, claim);
 }

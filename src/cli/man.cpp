@@ -84,12 +84,12 @@ void add_man_command(CommandTree& tree) {
                {"Write the manual pages",
                 "Writes one page per command into a folder, from the same text as --help.",
                 {{"man ~/.local/share/man/man1", "install the pages for this user"},
-                 {"man . && man ./fathom-plan.1", "read one at once"}}},
+                 {"man . && man ./fathom-plan.1", "read one right away"}}},
                [&tree, folder](Session& session) {
                  std::error_code error;
                  std::filesystem::create_directories(*folder, error);
                  if (!std::filesystem::is_directory(*folder)) {
-                   throw DataError(fmt::format("{}: cannot make this folder", *folder));
+                   throw DataError(fmt::format("{}: cannot create this folder", *folder));
                  }
                  write_pages(tree.root(), *folder, session.out);
                });

@@ -36,7 +36,7 @@ void open_page(Session& session, const fs::path& page) {
   char* arguments[] = {program.data(), file.data(), nullptr};
   pid_t child = 0;
   if (posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments, environ) != 0) {
-    session.err << "fathom: no xdg-open here; open the file yourself\n";
+    session.err << "fathom: xdg-open not found; open the file yourself\n";
   }
 }
 

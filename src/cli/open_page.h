@@ -22,7 +22,7 @@ void write_page(Session& session, const std::string& kind, const PageOutput& out
 void print_page(Session& session, const std::string& kind, const std::filesystem::path& page,
                 bool json);
 
-/// Hands the page to the desktop's browser and does not wait for it.
+/// Opens the page in the desktop's browser and does not wait for it.
 void open_page(Session& session, const std::filesystem::path& page);
 
 }  // namespace fathom

@@ -119,7 +119,7 @@ std::string explain_extra(const std::string& word, const Command& command) {
                      did_you_mean(word, known), command.path());
 }
 
-/// How help calls the option that CLI11's message begins with ("--corpus is required", "PLACES:
+/// What help calls the option that CLI11's message begins with ("--corpus is required", "PLACES:
 /// ...").
 std::string subject_of(const std::string& message, const Command& command) {
   std::string name = message.substr(0, message.find_first_of(": "));

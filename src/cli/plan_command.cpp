@@ -147,17 +147,16 @@ void add_budget_options(Command& command, PlanOptions& o) {
                   fmt::format("Training tokens (default {:g} per parameter)", kTokensPerParameter))
       ->type_name("T");
   command
-      .add_option("--tokens-per-parameter", o.tokens_per_parameter,
-                  "Training tokens in proportion to the size")
+      .add_option("--tokens-per-parameter", o.tokens_per_parameter, "Training tokens per parameter")
       ->type_name("R");
 }
 
 void add_law_options(CommandTree& tree, Command& command, PlanOptions& o) {
   command
       .add_option("--law", o.law,
-                  "Law that recommends: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
+                  "Law to plan with: " + fmt::format("{}", fmt::join(law_names(), ", ")) +
                       ", aspect:R, or study:PATH (a law file); default consensus, all measured "
-                      "laws, each weighted by how near its data are")
+                      "laws, each weighted by how close its data are")
       ->type_name("LAW")
       ->suggest(law_names());
   tree.restrict(
@@ -171,7 +170,8 @@ void add_law_options(CommandTree& tree, Command& command, PlanOptions& o) {
       ->suggest(hardware_names());
   command
       .add_option("--tolerance", o.tolerance,
-                  fmt::format("Loss the band may cost (default {:g}%)", 100 * kDefaultTolerance))
+                  fmt::format("Loss increase that the band allows (default {:g}%)",
+                              100 * kDefaultTolerance))
       ->type_name("SHARE");
   command
       .add_option("--levine-correlation", o.levine_correlation,
@@ -256,7 +256,9 @@ void add_training_options(Command& command, PlanOptions& o) {
       ->type_name("B")
       ->positive()
       ->group(group);
-  command.add_flag("--recompute", o.recompute, "Keep only each layer's input")->group(group);
+  command
+      .add_flag("--recompute", o.recompute, "Recompute activations: keep only each layer's input")
+      ->group(group);
 }
 
 /// Everything that makes a request.
@@ -278,7 +280,7 @@ struct RequestCommand {
   }
 };
 
-/// The options beside size, tokens and hardware, which the map's page has controls for.
+/// The options besides size, tokens and hardware, for which the map's page has controls.
 std::string extra_options(PlanOptions given) {
   const RequestCommand command(std::move(given)), fresh;
   return given_options(command.command, fresh.command,
@@ -292,7 +294,7 @@ serve::PlanWords parse_plan_words(const std::vector<std::string>& words) {
   std::vector<std::string> line{"plan"};
   line.insert(line.end(), words.begin(), words.end());
   if (parse(command.tree.root(), line).wish != Wish::run) {
-    throw ConfigError("a size and options of 'fathom plan' are wanted");
+    throw ConfigError("expected a size and options of 'fathom plan'");
   }
   return {make_request(command.options), extra_options(command.options)};
 }
@@ -302,18 +304,19 @@ void add_plan_command(CommandTree& tree) {
   Command& command = tree.add(
       tree.root(), "plan",
       {"A shape for a budget: layers, width, heads, and the evidence",
-       "Recommends a shape for a number of parameters or FLOPs, says which depths are as good and "
-       "what leaving them costs. The pick has the least expected loss among shapes that divide "
-       "over real nodes: the laws' losses, averaged by votes that fall with the distance from "
-       "each law's data. Every statement is marked: exact (counted), proved, fitted (inside the "
-       "data in size, tokens and depth), extrapolated, modelled or convention.",
+       "Recommends a shape for a number of parameters or FLOPs, says which depths are equally good "
+       "and what leaving that range costs. The pick has the lowest expected loss among shapes that "
+       "divide over real nodes: the laws' losses, averaged with votes that fall with the distance "
+       "from each law's data. Every statement is marked: exact (counted), proved, fitted (inside "
+       "the data in size, tokens and depth), extrapolated, modelled or convention.",
        {{"plan 1.3B", "the shape for 1.3 billion parameters"},
         {"plan 350M --objective decode-latency --hardware rtx4090",
          "the fastest to decode among equally good shapes"},
         {"plan --flops 1e22 --total", "what 1e22 training FLOPs buy, embeddings counted"},
         {"plan 7B --tensor-parallel 8 --pipeline-parallel 4 --kv-group 4",
          "divisible over 32 GPUs, grouped heads"},
-        {"plan 70B --gpus 64 --tensor-parallel 8 --zero 1 --recompute", "does it fit, how long"},
+        {"plan 70B --gpus 64 --tensor-parallel 8 --zero 1 --recompute",
+         "does it fit, and how long does it take"},
         {"plan 125M --emit hf-llama -o config.json", "a config that transformers loads"},
         {"plan 10M --vocab 2048 --emit fathom -o run.toml", "a spec that fathom train takes"},
         {"plan 7B --html map.html --open", "the map of shapes, a page with sliders"},
@@ -326,16 +329,17 @@ void add_plan_command(CommandTree& tree) {
                                 "recipe")
                     ->type_name("FORMAT"),
                 emit_names());
-  command.add_option("-o,--output", options->output, "Write the config there (-: print it)")
+  command.add_option("-o,--output", options->output, "Write the config to this file (-: print it)")
       ->type_name("FILE");
-  command.add_option("--html", options->html, "Write the map of shapes there, one page")
+  command.add_option("--html", options->html, "Write the map of shapes to this file, as one page")
       ->type_name("FILE");
   command
       .add_option("--overlay", options->overlays,
                   "A study's folder, a law file or POINTS.csv to lay over the map; may be repeated")
       ->type_name("PATH");
   command.add_flag("--open", options->open, "Open the map in the browser");
-  command.add_flag("--long", options->long_view, "All laws, a picture and published neighbours");
+  command.add_flag("--long", options->long_view,
+                   "Show all laws, a chart and published neighbours too");
   command.add_flag("--json", options->json, "Print JSON");
 }
 

@@ -17,7 +17,7 @@ namespace {
 using namespace planner;
 using laws::Evidence;
 
-/// A mark, then text wrapped beside it.
+/// A mark, then text wrapped next to it.
 void print_marked(Session& session, const std::string& mark, const std::string& text,
                   std::size_t width) {
   std::string lead = mark;
@@ -72,7 +72,7 @@ std::string interval_text(const std::optional<Interval>& interval) {
                      format_significant(interval->high, 2));
 }
 
-/// Whole depths inside a law's band, where it has data no farther than what it trained.
+/// Whole depths inside a law's band; where it has data, no farther than what it trained.
 std::string band_text(const LawRow& row) {
   if (!row.band) return "";
   Interval band = *row.band;
@@ -205,8 +205,9 @@ void print_verdict(Session& session, const Plan& plan, std::size_t width) {
                   plan.budget.counts_embeddings() ? "with embeddings" : "without embeddings",
                   format_count(plan.tokens)));
   if (plan.refused) {
-    const std::string why = fmt::format("Not planned with {}: {}. The published laws plan instead.",
-                                        plan.refused->info.name, join(plan.refused->reasons, "; "));
+    const std::string why =
+        fmt::format("Not planned with {}: {}. The published laws are used instead.",
+                    plan.refused->info.name, join(plan.refused->reasons, "; "));
     for (const std::string& line : wrap(why, width - 2)) {
       session.out << "  " << terminal.plain(terminal.warning(line)) << "\n";
     }
@@ -221,7 +222,7 @@ void print_verdict(Session& session, const Plan& plan, std::size_t width) {
   session.out << "\n";
 }
 
-/// What stands behind the pick: counts, the laws that have data here and those that do not, habit.
+/// What supports the pick: counts, the laws that have data here and those that do not, practice.
 void print_evidence(Session& session, const Plan& plan, std::size_t width) {
   print_marked(session, Evidence::exact,
                fmt::format("{} parameters in the blocks, {} with embeddings (vocabulary {}, {}); "
@@ -245,7 +246,7 @@ void print_evidence(Session& session, const Plan& plan, std::size_t width) {
     print_marked(session, row.evidence, text, width);
   }
   print_marked(session, Evidence::modelled, plan.memory, width);
-  // The verdict speaks of practice itself where the pick leaves it.
+  // The verdict itself mentions practice where the pick departs from it.
   if (const auto& practice = plan.verdict.practice; practice && !plan.verdict.leaves_practice) {
     print_marked(session, Evidence::convention,
                  fmt::format("{} published models of this size: {} to {} layers", practice->models,
@@ -256,7 +257,7 @@ void print_evidence(Session& session, const Plan& plan, std::size_t width) {
 
 void print_next(Session& session, const Plan& plan) {
   session.out << session.terminal.plain(
-      fmt::format("\n  Next  fathom plan … --long: all laws, a picture, neighbours; --emit: a "
+      fmt::format("\n  Next  fathom plan … --long: all laws, a chart, neighbours; --emit: a "
                   "config\n        {}\n",
                   shape_command(plan.recommendation.shape)));
 }

@@ -1,4 +1,4 @@
-// A request for the planner from the words behind 'fathom plan', for pages that take such words.
+// A request for the planner from the words after 'fathom plan', for pages that take such words.
 #pragma once
 
 #include <string>

@@ -71,7 +71,7 @@ unsigned probe_threads(const ProbeRequest& o) {
   return threads_or_all(static_cast<unsigned>(o.threads));
 }
 
-/// Nothing where the CPU is to be used.
+/// Null where the CPU is to be used.
 std::unique_ptr<pretrained::DeviceModel> device_of(pretrained::Weights& weights,
                                                    const ProbeRequest& o) {
   if (o.device != "cuda") return nullptr;
@@ -135,7 +135,7 @@ void run_drop(Session& session, pretrained::Weights& weights, const probe::Probe
       probe::layers_text(dropped), cost.after.mean, cost.before.mean, cost.cost.mean,
       std::isnan(half) ? " (one window: no interval)" : fmt::format(" ± {:.4f}", half)));
   if (reloaded) {
-    session.out << fmt::format("wrote {}; read back it has {:.4f} nats per token\n", o.write,
+    session.out << fmt::format("wrote {}; read back, it has {:.4f} nats per token\n", o.write,
                                *reloaded);
   }
 }
@@ -171,7 +171,7 @@ Json measured_or_read(Session& session, const std::string& name, const ProbeRequ
 
 void run_comparison(Session& session, ProbeRequest o) {
   if (!o.drop.empty()) throw ConfigError("--compare measures whole models; leave --drop out");
-  if (!o.model.empty()) o.text = o.model;  // the only word beside the two models
+  if (!o.model.empty()) o.text = o.model;  // the only word besides the two models
   const Json a = measured_or_read(session, o.compare[0], o);
   const Json b = measured_or_read(session, o.compare[1], o);
   Json document = json_document("probe_compare");
@@ -184,11 +184,11 @@ void run_comparison(Session& session, ProbeRequest o) {
 
 void run_probe(Session& session, const ProbeRequest& o) {
   if (!o.compare.empty()) return run_comparison(session, o);
-  if (o.model.empty()) throw ConfigError("name a MODEL, or two with --compare");
+  if (o.model.empty()) throw ConfigError("give a MODEL, or two with --compare");
   if (!o.write.empty() && o.drop.empty()) throw ConfigError("--write needs --drop");
   pretrained::Weights weights = open_weights(o);
   ProbeRequest read = o;
-  // Enough for an interval; the whole probe decides for itself.
+  // Enough for an interval; the full probe decides for itself.
   if (!o.drop.empty() && o.tokens.empty()) read.tokens = "16384";
   const probe::ProbeText text = read_probe_windows(weights, read);
   if (!o.drop.empty()) return run_drop(session, weights, text, o);
@@ -209,11 +209,11 @@ void add_probe_command(CommandTree& tree) {
       tree.root(), "probe",
       {"What a trained model does with its depth",
        "Measures on a text what removing each layer, its attention or its feed-forward would cost "
-       "in nats per token, with intervals, and how much each layer changes the stream; what "
-       "cutting several costs; what the heads do; and where the shape stands against the laws. "
+       "in nats per token, with intervals, and how much each layer changes the residual stream; "
+       "what cutting several costs; what the heads do; and how the shape compares with the laws. "
        "Reads Hugging Face folders, GGUF and llama2.c files and Fathom's own runs.",
-       {{"probe ./tinyllama.gguf", "on the default corpus, until the costs are known"},
-        {"probe runs/small notes.txt --tokens 16K", "a run of one's own on a text of one's own"},
+       {{"probe ./tinyllama.gguf", "on the default corpus, until the costs are settled"},
+        {"probe runs/small notes.txt --tokens 16K", "your own run on your own text"},
         {"probe ./model --report page.html", "one page with everything"},
         {"probe ./model --drop 9,10 --write PRUNED", "a folder without two layers, and its loss"},
         {"probe ./model --ids ids.txt --targets answers.txt --json", "token ids and targets"},
@@ -223,33 +223,39 @@ void add_probe_command(CommandTree& tree) {
   command.add_option("MODEL", o.model, "A Hugging Face folder, .gguf, llama2.c .bin or run");
   command.add_option("TEXT", o.text,
                      "A text, a folder of texts, a prepared or named corpus (default sotu)");
-  command.add_option("--ids", o.ids, "Token ids instead of a text: one window a line")
+  command.add_option("--ids", o.ids, "Token ids instead of a text: one window per line")
       ->type_name("FILE");
-  command.add_option("--targets", o.targets, "What stands at each place of --ids; -1: not counted")
+  command
+      .add_option("--targets", o.targets,
+                  "Target token for each position of --ids; -1: not counted")
       ->type_name("FILE");
   command
       .add_option("--tokens", o.tokens,
-                  "Measure this many (default: until costs are settled, at most 65,536)")
+                  "Measure this many tokens (default: until costs are settled, at most 65,536)")
       ->type_name("N");
-  command.add_option("--window", o.window, "Tokens of a window (default 512, or the context)")
+  command.add_option("--window", o.window, "Tokens per window (default 512, or the context)")
       ->type_name("N");
-  command.add_option("--time", o.seconds, "Begin no round that would end later (default 600)")
+  command
+      .add_option("--time", o.seconds, "Stop before a round that would run past this (default 600)")
       ->type_name("SECONDS")
       ->check(Range{0, 1e7});
-  command.add_option("--memory", o.memory, "For layers kept in memory (default 16GB)")
+  command.add_option("--memory", o.memory, "Memory for layers kept loaded (default 16GB)")
       ->type_name("BYTES");
   command.add_flag("--quick", o.quick, "Layers only: no curves, heads or logit lens");
   command.add_option("--report", o.report, "Also write one HTML page")->type_name("FILE");
   command.add_option("--drop", o.drop, "Only measure the model without these layers: 9,10 or 3-5")
       ->type_name("LAYERS");
-  command.add_option("--write", o.write, "Write the model without them as a Hugging Face folder")
+  command
+      .add_option("--write", o.write,
+                  "With --drop: write the smaller model as a Hugging Face folder")
       ->type_name("FOLDER");
   command
       .add_option("--compare", o.compare,
                   "Two models, or JSON or pages of earlier probes, side by side")
       ->type_name("A B")
       ->expected(2, 2);
-  command.add_option("--hardware", o.hardware, "For modelled decoding times (default h200)")
+  command
+      .add_option("--hardware", o.hardware, "Hardware for modelled decoding times (default h200)")
       ->type_name("NAME");
   tree.restrict(command.add_option("--device", o.device, "Where the model runs (default cpu)")
                     ->type_name("NAME"),

@@ -1,4 +1,4 @@
-// Two probes for the terminal: what they say together, and their layers beside each other.
+// Two probes for the terminal: what they say together, and their layers side by side.
 #pragma once
 
 #include <string>

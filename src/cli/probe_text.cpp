@@ -82,7 +82,7 @@ std::string cuts_table(const ProbeResult& r, const Terminal& terminal) {
          fmt::format("{:.3f}", c.by_influence[n].loss), fmt::format("{:.3f}", c.last[n].loss),
          fmt::format("{:.2f} to {:.2f}", low, high), fmt::format("{}", fmt::join(removed, " "))});
   }
-  return fmt::format("\n  loss when layers are cut and nothing is trained again ({} tokens)\n\n",
+  return fmt::format("\n  loss when layers are cut without retraining ({} tokens)\n\n",
                      format_whole(c.tokens)) +
          table.render(terminal);
 }

@@ -167,7 +167,7 @@ void run_all_balanced(Session& session, const RankCommandOptions& options) {
       balanced_settings(resolve(make_request(options)), every_output);
   ProgressLine line(session.err, is_live_error_stream(session.err));
   RankOptions work = to_rank_options(options.work);
-  // The Gram form takes the invariance for granted; here it is the question.
+  // The Gram form assumes the invariance, which is the question here.
   if (work.method == Method::automatic) work.method = Method::direct;
   TableProgress progress;
   progress.finished = [&](std::size_t, const RankResult&, std::size_t done, std::size_t total) {

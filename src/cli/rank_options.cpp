@@ -8,20 +8,19 @@
 namespace fathom {
 
 void add_rank_work_options(CommandTree& tree, Command& command, RankWorkOptions& options) {
-  tree.restrict(
-      command
-          .add_option("--method", options.method,
-                      "How values are computed: gram is fast but for bidirectional attention "
-                      "only, direct is the definition")
-          ->type_name("NAME"),
-      list_names<exact::Method>());
+  tree.restrict(command
+                    .add_option("--method", options.method,
+                                "How values are computed: gram is fast but only for bidirectional "
+                                "attention, direct follows the definition")
+                    ->type_name("NAME"),
+                list_names<exact::Method>());
   command.add_flag("--whole", options.whole, "Eliminate one whole matrix, not degree by degree");
   command
       .add_option("--max-grid", options.max_grid,
                   "Largest side of a matrix; the answer may then be 'at least'")
       ->type_name("N")
       ->positive();
-  command.add_option("--primes", options.primes, "Least number of primes (default 2)")
+  command.add_option("--primes", options.primes, "Minimum number of primes (default 2)")
       ->type_name("N")
       ->positive();
   command.add_option("--seed", options.seed, "Seed of weights and inputs (default 1)")

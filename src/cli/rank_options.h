@@ -23,17 +23,17 @@ struct RankWorkOptions {
 };
 
 void add_rank_work_options(CommandTree& tree, Command& command, RankWorkOptions& options);
-/// ConfigError for values that mean nothing.
+/// ConfigError for meaningless values.
 exact::RankOptions to_rank_options(const RankWorkOptions& options);
 
 /// "1-4,8" as 1, 2, 3, 4, 8, nothing as nothing; ConfigError names `what`.
 std::vector<std::size_t> parse_sizes(const std::string& text, const std::string& what);
 
-/// Tells once, early, that a computation will take long: from the share of the values that was
-/// evaluated so far. Elimination comes on top and is not foretold.
+/// Says once, early, that a computation will take long, judging by the share of the values that was
+/// evaluated so far. Elimination comes on top and is not predicted.
 class RankForecast {
  public:
-  /// What to say after so many seconds; "" when it is too early, short or said. Any thread may
+  /// What to say after that many seconds; "" when it is too early, short or said. Any thread may
   /// call.
   std::string look(double evaluated_share, double seconds);
 

@@ -1,4 +1,4 @@
-// fathom rank table: a grid of settings, resumable, rank beside R_max and the printed bounds.
+// fathom rank table: a grid of settings, resumable, rank next to R_max and the printed bounds.
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
@@ -168,7 +168,7 @@ void add_rank_table_command(CommandTree& tree, Command& parent) {
   command.add_option("--widths", options->widths, "Widths, e.g. 1-12 or 2,4,8")->type_name("LIST");
   command
       .add_option("--heads", options->heads,
-                  "Head counts, those that divide the width are taken (default all)")
+                  "Head counts; only those that divide the width are used (default all)")
       ->type_name("LIST");
   command.add_option("--positions", options->positions, "Sequence lengths (default 2 d, or 2 r)")
       ->type_name("LIST");
@@ -188,7 +188,7 @@ void add_rank_table_command(CommandTree& tree, Command& parent) {
   command.add_flag("--residual", options->residual, "With residual connections");
   command
       .add_option("--records", options->records,
-                  "Record file to keep and resume from (default separation-ranks.jsonl)")
+                  "Record file to write and resume from (default separation-ranks.jsonl)")
       ->type_name("FILE");
   add_rank_work_options(tree, command, options->work);
   command.add_flag("--csv", options->csv, "Print CSV");

@@ -38,7 +38,7 @@ void run(Session& session, const ServeOptions& options) {
                     .fit_command = {study::own_program().string(), "study", "findings"}});
   serve::HttpServer server(site, options.port);
   session.out << server.address() << "\n" << std::flush;
-  session.err << "Ctrl-C ends it\n" << std::flush;
+  session.err << "Press Ctrl-C to stop\n" << std::flush;
   while (!StopSignals::came()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   server.stop();
 }
@@ -47,20 +47,20 @@ void run(Session& session, const ServeOptions& options) {
 
 void add_serve_command(CommandTree& tree) {
   auto options = std::make_shared<ServeOptions>();
-  Command& command = tree.add(
-      tree.root(), "serve",
-      {"Studies that train, the map and lab pages in the browser",
-       "Answers on this machine only (127.0.0.1), prints the address and runs until Ctrl-C. The "
-       "pages follow studies while they train: curves, what runs, what waits, time left, what is "
-       "decided. Nothing can be changed from a page, runs are only read, and a fit is a process of "
-       "the lowest priority.",
-       {{"serve", "studies in this folder, and the map"},
-        {"serve runs/quick runs/levine", "two studies"},
-        {"serve runs --port 0", "every study in runs/, on any free port"}}},
-      [options](Session& session) { run(session, *options); });
+  Command& command =
+      tree.add(tree.root(), "serve",
+               {"Follow studies in the browser, with the map and lab pages",
+                "Listens on this machine only (127.0.0.1), prints the address and runs until "
+                "Ctrl-C. The pages follow studies while they train: curves, running and waiting "
+                "runs, time left, what is decided. Nothing can be changed from a page, run folders "
+                "are only read, and fits run as processes of the lowest priority.",
+                {{"serve", "studies in this folder, and the map"},
+                 {"serve runs/quick runs/levine", "two studies"},
+                 {"serve runs --port 0", "every study in runs/, on any free port"}}},
+               [options](Session& session) { run(session, *options); });
   command.add_option(
       "DIR", options->folders,
-      "Studies, lab directories, or folders of them and of probes (default: this one)");
+      "Studies, lab directories, or folders of these and of probes (default: the current one)");
   command.add_option("--port", options->port, "Port to listen on, 0 for any (default 8642)")
       ->type_name("N")
       ->check({0, 65535});

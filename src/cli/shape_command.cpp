@@ -45,7 +45,7 @@ void add_list_command(CommandTree& tree, Command& parent) {
                              print_catalogue(session, search_catalogue(join(options->words, " ")),
                                              options->json);
                            });
-  list.add_option("WORD", options->words, "Words to look for");
+  list.add_option("WORD", options->words, "Words to search for");
   list.add_flag("--json", options->json, "Print JSON");
 }
 
@@ -98,11 +98,11 @@ void add_shape_command(CommandTree& tree) {
       tree.root(), "shape",
       {"Every count of one shape, and its place among the laws",
        "Counts parameters exactly (biases, norms, gated or plain feed-forward, grouped-query "
-       "heads, experts and those a token visits, latent attention, tied or untied, learned "
+       "heads, experts in total and active per token, latent attention, tied or untied, learned "
        "positions), FLOPs, memory, KV cache and modelled times, and says how far the shape lies "
-       "from each law. Options beside a name or a config change it: what if?",
+       "from each law. Options given with a name or a config change that shape: what if?",
        {{"shape 96x12288 --heads 96", "GPT-3's shape from its numbers"},
-        {"shape Llama-3-8B", "a published model; hub ids are names too"},
+        {"shape Llama-3-8B", "a published model; hub ids work too"},
         {"shape Llama-3-8B --vocab 32000", "what if its vocabulary were smaller"},
         {"shape DeepSeek-V3", "a mixture of experts: total and active"},
         {"shape ./config.json --json", "a Hugging Face config"},

@@ -15,7 +15,7 @@ void print_catalogue(Session& session, const std::vector<const CatalogueEntry*>&
                      bool json);
 
 /// Names of the catalogue for shell completion: those that a shell takes without quotes, a dash in
-/// place of blanks. find_shape takes every one.
+/// place of spaces. find_shape takes every one.
 std::vector<std::string> published_names();
 
 }  // namespace fathom

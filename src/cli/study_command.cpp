@@ -21,10 +21,9 @@ namespace fathom {
 namespace fs = std::filesystem;
 
 void StudySource::add_options(CommandTree& tree, Command& command) {
-  tree.restrict(command.add_option("--preset", preset, "A study that comes with the program")
-                    ->type_name("NAME"),
+  tree.restrict(command.add_option("--preset", preset, "A built-in study")->type_name("NAME"),
                 study::preset_names());
-  command.add_option("--corpus", corpus, "Text to learn from: a file, a folder or a name")
+  command.add_option("--corpus", corpus, "Text to train on: a file, a folder or a name")
       ->type_name("PATH");
   command.add_option("--set", settings, "Override one value: table.key=value")
       ->type_name("KEY=VALUE");
@@ -67,8 +66,7 @@ struct InitOptions {
 void run_init(Session& session, const InitOptions& options) {
   if (options.keys) return print_keys(session, study::describe_study_spec());
   if (options.preset.empty() == options.around.empty()) {
-    throw ConfigError(
-        "name a preset or --around SIZE, one of them; see 'fathom study init --help'");
+    throw ConfigError("give either a preset or --around SIZE; see 'fathom study init --help'");
   }
   const std::string text =
       options.around.empty() ? study::preset_text(options.preset)
@@ -87,19 +85,20 @@ void add_study_init(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<InitOptions>();
   Command& command = tree.add(
       parent, "init",
-      {"Write a preset's spec to a file of your own",
-       "Prints the TOML of a preset, or writes it to a new file, as a start for an own "
+      {"Write a preset's spec to your own file",
+       "Prints the TOML of a preset, or writes it to a new file, as a starting point for your own "
        "study.",
        {{"study init quick -o study.toml", "a copy to edit"},
         {"study init --around 10M -o study.toml", "depths and sizes planned around a budget"},
-        {"study init --keys", "what a spec may hold; train --keys: its [model] and [train]"}}},
+        {"study init --keys",
+         "the keys of a spec; train --keys: those of its [model] and [train]"}}},
       [options](Session& session) { run_init(session, *options); });
   tree.restrict(command.add_option("PRESET", options->preset, join(study::preset_names(), ", ")),
                 study::preset_names());
   command
       .add_option("--around", options->around,
-                  "Plan the grid around this size instead: depths from a quarter of its best to "
-                  "twice it, sizes from a sixteenth")
+                  "Plan the grid around this size instead: depths from a quarter to twice its best "
+                  "depth, sizes from a sixteenth of it")
       ->type_name("SIZE");
   command.add_flag("--keys", options->keys, "List every key of a study's spec and what it means");
   command.add_option("-o,--output", options->output, "File to write (default: print)")
@@ -107,18 +106,19 @@ void add_study_init(CommandTree& tree, Command& parent) {
 }
 
 void add_study_command(CommandTree& tree) {
-  Command& command = tree.add(
-      tree.root(), "study",
-      {"Train a grid of models and see where depth pays",
-       "A study is a TOML file (corpus, shapes, budget, training) and a directory that holds the "
-       "tokens, one folder per run and an index. Runs are named by the hash of all that decides "
-       "them: nothing is trained twice, and a study stopped at any moment goes on where it was.",
-       {{"study plan --preset quick", "the runs, their cost and how long they take here"},
-        {"study run --preset quick my-study", "train them"},
-        {"study status my-study", "how far it is"},
-        {"study run my-study", "go on after an interruption"},
-        {"study init levine -o mine.toml", "a spec to edit"}}},
-      nullptr);
+  Command& command =
+      tree.add(tree.root(), "study",
+               {"Train a grid of models and see where depth pays",
+                "A study is a TOML file (corpus, shapes, budget, training) and a directory that "
+                "holds the tokens, one folder per run and an index. A run is named by the hash of "
+                "everything that determines it: nothing is trained twice, and a study stopped at "
+                "any moment continues where it left off.",
+                {{"study plan --preset quick", "the runs, their cost and how long they take here"},
+                 {"study run --preset quick my-study", "train them"},
+                 {"study status my-study", "how far along it is"},
+                 {"study run my-study", "continue after an interruption"},
+                 {"study init levine -o mine.toml", "a spec to edit"}}},
+               nullptr);
   add_study_init(tree, command);
   add_study_plan(tree, command);
   add_study_run(tree, command);

@@ -1,4 +1,4 @@
-// fathom study export and reindex: the runs for other programs, and the index made anew.
+// fathom study export and reindex: the runs for other programs, and the index rebuilt.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -44,7 +44,7 @@ void export_study(Session& session, const StudyExportOptions& options) {
   const auto rows = study::collect_rows(folder.path());
   tell_damage(session, study::damage_of(folder, rows));
   const std::size_t count = study::export_tensorboard(folder, rows, output);
-  session.out << fmt::format("{} runs; look at them with: tensorboard --logdir {}\n", count,
+  session.out << fmt::format("{} runs; view them with: tensorboard --logdir {}\n", count,
                              output.string());
 }
 
@@ -71,7 +71,7 @@ void add_study_export(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StudyExportOptions>();
   Command& command = tree.add(
       parent, "export",
-      {"The runs for other programs",
+      {"Export the runs for other programs",
        "csv and json give one row per run; tensorboard writes one event file per run with all its "
        "losses; report gives the JSON document that the HTML report shows.",
        {{"study export my-study > runs.csv", "a table"},
@@ -86,12 +86,13 @@ void add_study_export(CommandTree& tree, Command& parent) {
 
 void add_study_reindex(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StudyExportOptions>();
-  Command& command = tree.add(parent, "reindex",
-                              {fmt::format("Make {} and {} anew from the run folders",
-                                           study::StudyFolder::kIndex, study::StudyFolder::kPoints),
-                               "Both can be deleted at any time: the folders are the truth.",
-                               {{"study reindex my-study", ""}}},
-                              [options](Session& session) { rebuild(session, *options); });
+  Command& command =
+      tree.add(parent, "reindex",
+               {fmt::format("Rebuild {} and {} from the run folders", study::StudyFolder::kIndex,
+                            study::StudyFolder::kPoints),
+                "Both can be deleted at any time: the run folders hold all the data.",
+                {{"study reindex my-study", ""}}},
+               [options](Session& session) { rebuild(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
   command.add_flag("--json", options->json, "Print JSON");
 }

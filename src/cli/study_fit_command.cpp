@@ -191,7 +191,7 @@ void print_lengths(Session& session, const SurfaceFit& surface) {
               << session.terminal.plain(table.render(session.terminal));
 }
 
-/// a and b from all runs and from the crossings of two curves, beside the published ones.
+/// a and b from all runs and from the crossings of two curves, next to the published ones.
 void print_law(Session& session, const StudyFit& fit) {
   if (!fit.law && !fit.surface) return;
   const laws::LevineFit published;
@@ -261,8 +261,8 @@ void tell_law(Session& session, const std::string& file, const std::string& sour
                              source);
 }
 
-/// A study's folder. Its law stands beside its runs, where `plan --law study:DIR` looks for it; a
-/// law of some of the runs is another thing and does not replace it.
+/// A study's folder. Its law is kept next to its runs, where `plan --law study:DIR` looks for it; a
+/// law of only some of the runs is a different law and does not replace it.
 StudyFit fit_folder(const StudyFitOptions& options, Session& session) {
   const study::StudyFolder folder(options.path);
   const PointSelection selection = selection_of(options);
@@ -272,7 +272,7 @@ StudyFit fit_folder(const StudyFitOptions& options, Session& session) {
   const bool saved = selection.takes_all() && study::save_law(folder, fit);
   if (saved && options.save.empty()) tell_law(session, folder.law().string(), options.path);
   if (!fit) {
-    throw DataError(fmt::format("{}: no run that was asked for has a result yet", options.path));
+    throw DataError(fmt::format("{}: none of the requested runs has a result yet", options.path));
   }
   return *fit;
 }
@@ -319,11 +319,11 @@ void add_study_fit(CommandTree& tree, Command& study) {
       study, "fit",
       {"Fit transitions and laws to finished runs",
        "Reads the run folders of a study, or a CSV with the columns id, layers, width, params, "
-       "tokens, loss, seed; 'depth' and 'nonembedding_params' are understood too. Tells "
-       "where deeper networks start to win at equal size, the law through those sizes, and a joint "
-       "law in width, depth, parameters and tokens, each with its uncertainty. What the runs "
-       "cannot tell is said, not fitted. A study's own law stands in its folder; without one the "
-       "warnings say why.",
+       "tokens, loss, seed; 'depth' and 'nonembedding_params' are understood too. Reports where "
+       "deeper networks start to win at equal size, the law through those sizes, and a joint law "
+       "in width, depth, parameters and tokens, each with its uncertainty. What the runs cannot "
+       "determine is reported as such, not fitted. A study's own law is saved in its folder; if "
+       "there is none, the warnings say why.",
        {{"study fit my-study", "the answer in plain sentences, with tables"},
         {"study fit runs.csv --save law.json", "then: fathom plan 1.3B --law study:law.json"},
         {"study fit gemstones.csv --where phase=cooldown --where flag= --json",
@@ -339,9 +339,11 @@ void add_study_fit(CommandTree& tree, Command& study) {
   command.add_option("--save", options->save, "Write the law to this file")->type_name("FILE");
   command
       .add_option("--huber", options->fit.joint.delta,
-                  "Where the joint fit turns from squares to absolute errors, in ln loss")
+                  "Where the joint fit switches from squared to absolute errors, in ln loss")
       ->check(Range{1e-6, 1.0});
-  command.add_option("--starts", options->fit.joint.starts, "Starts of the joint fit (default 60)")
+  command
+      .add_option("--starts", options->fit.joint.starts,
+                  "Starting points of the joint fit (default 60)")
       ->check(Range{1, 100000});
   command
       .add_option("--replicates", options->fit.joint_replicates,
@@ -349,9 +351,10 @@ void add_study_fit(CommandTree& tree, Command& study) {
       ->check(Range{0, 100000});
   command
       .add_option("--holdout-above", options->holdout_above,
-                  "Count left-out runs only beyond so many tokens, e.g. 50B")
+                  "Count left-out runs only beyond this many tokens, e.g. 50B")
       ->type_name("TOKENS");
-  command.add_option("--seed", options->fit.seed, "Seed of starts and bootstrap (default 1)");
+  command.add_option("--seed", options->fit.seed,
+                     "Seed of starting points and bootstrap (default 1)");
   command.add_flag("--json", options->json, "Print JSON");
 }
 

@@ -31,10 +31,10 @@ struct Plan {
   std::vector<study::PlannedRun> runs;
   study::StudyCost cost;
   std::optional<study::DesignProgress> design;
-  std::optional<study::DesignForecast> forecast;  // of a design that was not begun
+  std::optional<study::DesignForecast> forecast;  // of a design that has not begun
 };
 
-/// All rounds as foretold, or what is left of a design that was begun.
+/// All rounds as forecast, or what is left of a design that has begun.
 void plan_design(const StudyPlanOptions& options, Plan& plan) {
   const study::StudyFolder folder(options.spec);
   study::Study study{.folder = folder, .spec = plan.spec, .runs = {}};
@@ -46,7 +46,7 @@ void plan_design(const StudyPlanOptions& options, Plan& plan) {
   if (!study::read_design_log(folder)) {
     const bool seconds = plan.spec.design->unit == study::CostUnit::seconds;
     if (seconds && timed.speed.points.empty()) {
-      throw ConfigError("design: a cost in seconds cannot be planned where no steps are timed");
+      throw ConfigError("design: a cost in seconds cannot be planned without timing steps");
     }
     plan.forecast =
         study::foretell_design(plan.spec, study::design_spec(plan.spec, tokens, &timed));
@@ -94,7 +94,7 @@ void print_design(Session& session, const Plan& plan) {
   std::size_t runs = 0;
   for (const study::DesignRound& round : plan.forecast->rounds) runs += round.runs.size();
   session.out << fmt::format(
-      "  foretold, if depth paid as published and seeds scattered by 0.2 %: {} rounds, {} "
+      "  forecast, if depth pays as published and seeds scatter by 0.2 %: {} rounds, {} "
       "trajectories, {} of {}; then: {}\n",
       plan.forecast->rounds.size(), runs, study::cost_text(plan.forecast->end.spent, rules.unit),
       study::cost_text(rules.budget, rules.unit), name_of(plan.forecast->end.stage));
@@ -194,25 +194,25 @@ void print_text(Session& session, const Plan& plan) {
 
 void add_study_plan(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StudyPlanOptions>();
-  Command& command = tree.add(
-      parent, "plan",
-      {"What a study would train, and how long it takes here",
-       "Lists the runs with parameters (N: without embeddings), tokens, FLOPs and memory, and "
-       "times a few steps to estimate the whole. Of a [design] it lists the first round and "
-       "foretells the others. Nothing is written. Run ids are known once "
-       "the tokens are prepared: give a study directory to see them.",
-       {{"study plan --preset quick", "the smallest study"},
-        {"study plan mine.toml --set budget.tokens=5M", "with another budget"},
-        {"study plan my-study", "a study that was begun"}}},
-      [options](Session& session) {
-        const Plan plan = make_plan(*options);
-        options->json ? print_rows(session, plan) : print_text(session, plan);
-      });
+  Command& command =
+      tree.add(parent, "plan",
+               {"What a study would train, and how long it takes here",
+                "Lists the runs with parameters (N: without embeddings), tokens, FLOPs and memory, "
+                "and times a few steps to estimate the total time. For a [design] it lists the "
+                "first round and forecasts the others. Nothing is written. Run ids are known once "
+                "the tokens are prepared: give a study directory to see them.",
+                {{"study plan --preset quick", "the smallest study"},
+                 {"study plan mine.toml --set budget.tokens=5M", "with another budget"},
+                 {"study plan my-study", "a study already under way"}}},
+               [options](Session& session) {
+                 const Plan plan = make_plan(*options);
+                 options->json ? print_rows(session, plan) : print_text(session, plan);
+               });
   command.add_option("SPEC", options->spec, "TOML file or study directory");
   options->source.add_options(tree, command);
   command.add_option("--jobs", options->jobs, "Models at once (default: one per core)")
       ->check(Range{1, 1024});
-  command.add_flag("--no-timing", options->no_timing, "Time no steps, give no estimate");
+  command.add_flag("--no-timing", options->no_timing, "Do not time steps; give no time estimate");
   command.add_flag("--json", options->json, "Print JSON");
 }
 

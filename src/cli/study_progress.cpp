@@ -58,7 +58,7 @@ study::ExecutorEvents StudyProgress::events() {
 void StudyProgress::begun(std::size_t runs, std::size_t done_before) {
   runs_ = runs;
   done_ = done_before;
-  panel_.note(fmt::format("{} runs, {} of them done before", runs_, done_));
+  panel_.note(fmt::format("{} runs, {} of them already done", runs_, done_));
 }
 
 void StudyProgress::tick(const study::Snapshot& snapshot) {

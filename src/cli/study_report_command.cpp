@@ -40,8 +40,8 @@ Source read_table(const StudyReportOptions& options) {
   return {report::make_table_document(options.source, selection), options.source};
 }
 
-/// The document named or made from a table, or the one made from the study's runs and kept beside
-/// them.
+/// The document named or made from a table, or the one made from the study's runs and kept next
+/// to them.
 Source read_source(Session& session, const StudyReportOptions& options) {
   const std::string& source = options.source;
   if (fs::path(source).extension() == ".csv") return read_table(options);
@@ -71,8 +71,8 @@ void add_study_report(CommandTree& tree, Command& study) {
   Command& command = tree.add(
       study, "report",
       {"Write the report of a study as one HTML file",
-       "The file holds everything, charts and data, and opens without a network. It prints the "
-       "path it wrote.",
+       "The file contains everything, charts and data, and opens without a network. Prints the "
+       "path of the file.",
        {{"study report runs/quick", "writes runs/quick/report.html"},
         {"study report runs/quick -o quick.html --open", "and shows it in the browser"},
         {"study report sweep.csv --column loss=eval_nll", "runs that were trained elsewhere"},

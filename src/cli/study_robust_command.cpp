@@ -21,7 +21,7 @@
 namespace fathom {
 namespace {
 
-// An interval of ln L wider than this tells nothing.
+// An interval of ln L wider than this is uninformative.
 constexpr double kTold = 4.6;
 
 struct StudyRobustOptions {
@@ -40,9 +40,10 @@ void train(Session& session, const study::RobustPlan& plan, const StudyRobustOpt
   const study::ExecutorResult result =
       study::run_local(plan.study, plan.study.all_runs(), {jobs, study::own_program()}, events);
   progress.finish();
-  study::rebuild_tables(options.directory);  // the study's own runs again
+  study::rebuild_tables(options.directory);  // back to the study's own runs
   if (result.stopped) {
-    throw StoppedError(fmt::format("stopped; 'fathom study robust {}' goes on", options.directory));
+    throw StoppedError(
+        fmt::format("stopped; 'fathom study robust {}' continues", options.directory));
   }
   if (result.failed > 0) {
     throw DataError(fmt::format("{} of {} runs failed; 'fathom study status {}' says why",
@@ -115,11 +116,11 @@ void print_verdicts(Session& session, const study::RobustPlan& plan,
     const Interval shift = change.shift_interval;
     const auto moved = [&](double by) { return robustness.best.layers * std::exp(by); };
     const bool told = shift.high - shift.low < kTold;
-    table.add_row(
-        {change.name, fmt::format("{:+.2f} %", 100 * std::expm1(change.loss_change)),
-         told ? fmt::format("{:.1f}", change.layers) : "-",
-         told ? fmt::format("{:.1f} to {:.1f}", moved(shift.low), moved(shift.high)) : "not told",
-         to_string(change.holds) + (change.reason.empty() ? "" : ": " + change.reason)});
+    table.add_row({change.name, fmt::format("{:+.2f} %", 100 * std::expm1(change.loss_change)),
+                   told ? fmt::format("{:.1f}", change.layers) : "-",
+                   told ? fmt::format("{:.1f} to {:.1f}", moved(shift.low), moved(shift.high))
+                        : "not determined",
+                   to_string(change.holds) + (change.reason.empty() ? "" : ": " + change.reason)});
   }
   session.out << session.terminal.plain(table.render(session.terminal));
 }
@@ -146,13 +147,13 @@ void add_study_robust(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StudyRobustOptions>();
   Command& command = tree.add(
       parent, "robust",
-      {"Does the answer hold with another rate, batch or seed?",
+      {"Test whether the answer holds with another rate, batch or seed",
        "Trains the shapes around the best depth again with half and twice the learning rate, with "
-       "half the batch and with a new seed, and tells whether the best depth moves by more than "
-       "its interval. The runs stay in the study's folder; its fits do not use them. A second call "
-       "goes on, or only judges. On this machine, not under Slurm.",
+       "half the batch and with a new seed, and reports whether the best depth moves by more than "
+       "its interval. The runs are kept in the study's folder; its fits do not use them. A second "
+       "call continues, or only evaluates what is trained. Runs on this machine, not under Slurm.",
        {{"study robust my-study --plan", "which runs, and what they cost"},
-        {"study robust my-study", "train and judge"},
+        {"study robust my-study", "train and evaluate"},
         {"study robust my-study --size 2M", "at another size"}}},
       [options](Session& session) { run_robust(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
@@ -162,7 +163,7 @@ void add_study_robust(CommandTree& tree, Command& parent) {
       ->type_name("N");
   command.add_option("--jobs", options->jobs, "Models at once (default: one per core)")
       ->check(Range{1, 1024});
-  command.add_flag("--plan", options->plan, "Only say which runs");
+  command.add_flag("--plan", options->plan, "Only list the runs");
   command.add_flag("--json", options->json, "Print JSON");
 }
 

@@ -87,7 +87,7 @@ study::RoundsResult run_all(Session& session, study::Study& study, const StudyRu
   return result;
 }
 
-/// Takes a new directory away again when no study began in it: no text, or too little.
+/// Removes a new directory again when no study began in it: no text, or too little.
 class UnbegunStudy {
  public:
   explicit UnbegunStudy(const fs::path& directory)
@@ -121,7 +121,7 @@ void run_study(Session& session, const StudyRunOptions& options) {
   const study::RoundsResult result = run_all(session, study, options);
   print_study_end(session, study, result, options.json);
   if (result.runs.stopped) {
-    throw StoppedError(fmt::format("stopped; 'fathom study run {}' goes on", directory.string()));
+    throw StoppedError(fmt::format("stopped; 'fathom study run {}' continues", directory.string()));
   }
   if (result.runs.failed > 0) {
     throw DataError(fmt::format("{} of {} runs failed; 'fathom study status {}' says why",
@@ -136,7 +136,7 @@ struct StopOptions {
 
 void stop(Session& session, const StopOptions& options) {
   study::stop_study(options.directory, options.wait);
-  session.out << fmt::format("stopped; 'fathom study run {}' goes on\n", options.directory);
+  session.out << fmt::format("stopped; 'fathom study run {}' continues\n", options.directory);
 }
 
 }  // namespace
@@ -145,21 +145,21 @@ void add_study_run(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StudyRunOptions>();
   Command& command = tree.add(
       parent, "run",
-      {"Train the runs of a study that are not done",
+      {"Train the unfinished runs of a study",
        "Prepares the tokens once, then trains every run of the spec that has no record yet, one "
-       "model per core. With a [design] it goes on in rounds, each chosen from the runs before it. "
-       "Stopped (Ctrl-C, study stop) or killed at any moment, the same command goes "
-       "on, and the result is the same to the last bit. Diverged runs are results; failed ones "
-       "are tried again by the next call.",
+       "model per core. With a [design] it continues in rounds, each chosen from the runs before "
+       "it. After a stop (Ctrl-C, study stop) or a kill at any moment, the same command continues, "
+       "and the result is the same bit for bit. Diverged runs are results; failed ones are retried "
+       "by the next call.",
        {{"study run --preset quick my-study", "the quick study"},
         {"study run mine.toml my-study", "a spec of your own"},
         {"study run my-study", "go on"},
         {"study run mine.toml my-study --jobs 1", "one model at a time"},
-        {"study run my-study --executor slurm --partition gpu", "as array jobs of a cluster"}}},
+        {"study run my-study --executor slurm --partition gpu", "as array jobs on a cluster"}}},
       [options](Session& session) { run_study(session, *options); });
   command
       .add_option("PLACES", options->places,
-                  "The study's directory, and before it a spec of your own")
+                  "The study's directory, optionally preceded by your own spec")
       ->type_name("[SPEC] DIR")
       ->required()
       ->expected(1, 2);
@@ -176,13 +176,13 @@ void add_study_stop(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StopOptions>();
   Command& command = tree.add(
       parent, "stop",
-      {"Ask the running command to checkpoint and end",
+      {"Ask the running command to checkpoint and exit",
        "Sends a termination signal to the process that runs the study on this machine and waits "
        "until it has written its checkpoints.",
-       {{"study stop my-study", "the study can go on later"}}},
+       {{"study stop my-study", "the study can be continued later"}}},
       [options](Session& session) { stop(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
-  command.add_option("--wait", options->wait, "Seconds to wait for its end (default 60)")
+  command.add_option("--wait", options->wait, "Seconds to wait for it to exit (default 60)")
       ->check(Range{0.0, 86400.0});
 }
 

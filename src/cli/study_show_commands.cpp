@@ -115,11 +115,12 @@ void show_status(Session& session, const StudyShowOptions& options) {
       session.out << "  " << line << "\n";
     }
   }
-  session.out << (holder ? fmt::format("\n  process {} on {} is at it\n", holder->pid, holder->host)
-                         : std::string("\n  no command is at it\n"));
+  session.out << (holder ? fmt::format("\n  process {} on {} is working on it\n", holder->pid,
+                                       holder->host)
+                         : std::string("\n  no command is working on it\n"));
 }
 
-/// The chosen columns of every row, as they stand in the index.
+/// The chosen columns of every row, as they are in the index.
 std::string columns_table(const Session& session, const std::vector<RunRow>& rows,
                           const std::vector<std::string>& columns) {
   std::vector<Table::Column> heads;
@@ -183,10 +184,10 @@ void add_study_status(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StudyShowOptions>();
   Command& command =
       tree.add(parent, "status",
-               {"How far a study is, and what went wrong",
+               {"Show a study's progress and what went wrong",
                 "Counts the runs by state and names those that failed or diverged, with the "
-                "reason. Of a study with a [design] it tells what is decided, what is not and what "
-                "the next round costs.",
+                "reason. For a study with a [design] it reports what is decided, what is not and "
+                "what the next round costs.",
                 {{"study status my-study", ""}, {"study status my-study --json", "for a script"}}},
                [options](Session& session) { show_status(session, *options); });
   command.add_option("DIR", options->directory, "The study's directory")->required();
@@ -197,7 +198,7 @@ void add_study_list(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StudyShowOptions>();
   Command& command = tree.add(
       parent, "list",
-      {"The runs of a study as a table",
+      {"List the runs of a study as a table",
        fmt::format("Reads the run folders. Conditions are SQL over the columns {}.",
                    join(study::column_names(), ", ")),
        {{"study list my-study", "all runs"},
@@ -214,7 +215,7 @@ void add_study_list(CommandTree& tree, Command& parent) {
 void add_study_show(CommandTree& tree, Command& parent) {
   auto options = std::make_shared<StudyShowOptions>();
   Command& command = tree.add(parent, "show",
-                              {"One run: its state, its losses, its spec",
+                              {"Show one run: its state, losses and spec",
                                "The run is named by the first characters of its id.",
                                {{"study show my-study 3f9a", ""}}},
                               [options](Session& session) { show_run(session, *options); });

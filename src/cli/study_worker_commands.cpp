@@ -1,5 +1,5 @@
 // The hidden commands behind `study run` and `serve`: one run (a worker process), one task of a
-// Slurm job, and the findings of a study that somebody looks at.
+// Slurm job, and the findings of a study that is being viewed.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -64,7 +64,7 @@ struct FindingsArguments {
 
 void find(const FindingsArguments& arguments) {
   constexpr int kLowestPriority = 19;
-  setpriority(PRIO_PROCESS, 0, kLowestPriority);  // a process may always be nicer
+  setpriority(PRIO_PROCESS, 0, kLowestPriority);  // lowering priority is always permitted
   write_file_atomically(arguments.file, json_text(report::make_findings(arguments.directory), -1));
 }
 

@@ -14,8 +14,8 @@ inline constexpr const char* kStandardOutput = "-";
 /// Returns whether it went elsewhere, so that the command may say where.
 bool write_text_output(Session& session, const std::string& output, std::string_view text);
 
-/// Lines that may hold anything, as they stand in a file or a path: a terminal must neither obey
-/// them nor be flooded.
+/// Lines that may hold anything, as found in a file or a path: a terminal must neither obey them
+/// nor be flooded by them.
 std::string printable_lines(std::string_view text);
 
 }  // namespace fathom

@@ -40,8 +40,8 @@ Json to_json(const train::RunRecord& record, const std::filesystem::path& direct
 
 void print_scores(Session& session, double loss, const data::TaskScores& scores) {
   session.out << fmt::format(
-      "  held-out loss {:.4f} nats, accuracy {:.2f} % by target and {:.2f} % by sequence\n"
-      "  always the commonest target: {:.2f} %; knowing the first token: {:.2f} %\n",
+      "  held-out loss {:.4f} nats, accuracy {:.2f} % by target and {:.2f} % by sequence\n  always "
+      "the most common target: {:.2f} %; knowing the first token: {:.2f} %\n",
       loss, 100 * scores.accuracy, 100 * scores.sequence_accuracy, 100 * scores.majority,
       100 * scores.first_token);
   if (scores.groups.empty()) return;
@@ -130,7 +130,7 @@ void run_coordinate_check(const TrainOptions& options, Session& session) {
 
 void run_train(const TrainOptions& options, Session& session) {
   if (options.keys) return print_keys(session, train::describe_run_spec());
-  if (options.spec.empty()) throw ConfigError("give a spec file; --keys lists what it may hold");
+  if (options.spec.empty()) throw ConfigError("give a spec file; --keys lists its keys");
   if (options.coordinate_check) return run_coordinate_check(options, session);
   const train::RunSpec given = train::read_run_spec(options.spec, options.settings);
   std::optional<data::TokenSet> tokens;
@@ -154,7 +154,7 @@ void run_train(const TrainOptions& options, Session& session) {
   run.on_evaluation = [&](std::int64_t step, const train::Evaluation& evaluation) {
     line.note(fmt::format("step {}  held-out loss {:.4f}  {}", step, evaluation.loss,
                           evaluation.scores
-                              ? fmt::format("{:.2f} % right", 100 * evaluation.accuracy)
+                              ? fmt::format("{:.2f} % correct", 100 * evaluation.accuracy)
                               : fmt::format("{:.4f} bits per byte", evaluation.bits_per_byte)));
   };
   if (tokens) {
@@ -186,17 +186,17 @@ void add_train_command(CommandTree& tree) {
       tree.root(), "train",
       {"Train one model from a spec file",
        "Trains the model that a TOML file describes on a prepared corpus (fathom data prepare) or "
-       "on a task whose examples are made as they are needed (docs/tasks.md), and leaves its "
-       "resolved spec, metrics, a checkpoint and a record in a run directory. The "
-       "same spec gives the same bits; a run stopped at any moment continues with --resume as if "
-       "it had never stopped. A diverged run is a result, not an error.",
+       "on a task whose examples are generated as needed (docs/tasks.md), and writes its resolved "
+       "spec, metrics, a checkpoint and a record to a run directory. The same spec gives "
+       "bit-identical results; a run stopped at any moment continues with --resume as if it had "
+       "never stopped. A diverged run is a result, not an error.",
        {{"train small.toml", "train; the directory is runs/ID"},
         {"train small.toml --set model.layers=12 --set train.learning_rate=3e-4 --out runs/deep",
          "override values of the file"},
         {"train small.toml --resume", "continue after an interruption"},
-        {"train --keys", "what a spec file may hold"},
+        {"train --keys", "the keys of a spec file"},
         {"train small.toml --coord-check",
-         "do activations keep their size with width and depth?"}}},
+         "do activations keep their size as width and depth grow?"}}},
       [options](Session& session) { run_train(*options, session); });
   command.add_option("SPEC", options->spec, "TOML file with [data], [model] and [train]");
   command.add_flag("--keys", options->keys, "List every key of a spec file and what it means");
@@ -205,11 +205,12 @@ void add_train_command(CommandTree& tree) {
   command.add_option("--out", options->out, "Run directory (default runs/ID)")->type_name("DIR");
   command.add_flag("--resume", options->resume, "Continue from the checkpoint");
   command.add_flag("--coord-check", options->coordinate_check,
-                   "Show sizes of activations against width and depth instead of training");
-  command.add_option("--widths", options->widths, "Widths of --coord-check")->type_name("D,D");
-  command.add_option("--depths", options->depths, "Depths of --coord-check")->type_name("L,L");
+                   "Show activation sizes against width and depth instead of training");
+  command.add_option("--widths", options->widths, "Widths for --coord-check")->type_name("D,D");
+  command.add_option("--depths", options->depths, "Depths for --coord-check")->type_name("L,L");
   command
-      .add_option("--coord-steps", options->coordinate_steps, "Steps of --coord-check (default 10)")
+      .add_option("--coord-steps", options->coordinate_steps,
+                  "Steps for --coord-check (default 10)")
       ->check(Range{1, 1000})
       ->type_name("N");
   command.add_flag("--json", options->json, "Print JSON");

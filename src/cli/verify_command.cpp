@@ -1,4 +1,4 @@
-// fathom verify: what of a study, a run, a token set or a model is whole.
+// fathom verify: what of a study, a run, a token set or a model is intact.
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
@@ -50,7 +50,7 @@ void print_text(Session& session, const Options& options, const study::Verificat
   }
   for (const study::Repetition& repetition : repetitions) {
     session.out << fmt::format("  {} trained again: {}\n", repetition.id,
-                               repetition.equal ? "the same bits" : repetition.difference);
+                               repetition.equal ? "bit-identical" : repetition.difference);
   }
 }
 
@@ -72,12 +72,12 @@ void run_verify(Session& session, const Options& options) {
   }
   if (!found.damage.empty()) {
     throw DataError(
-        fmt::format("{}: {} damaged; restore them, or run the study again: it puts "
-                    "them aside and repeats what is missing",
+        fmt::format("{}: {} damaged; restore them, or run the study again: it sets them aside and "
+                    "repeats what is missing",
                     options.folder, found.damage.size()));
   }
   for (const study::Repetition& repetition : repetitions) {
-    if (!repetition.equal) throw DataError("a run that was trained again has other bits");
+    if (!repetition.equal) throw DataError("a run that was trained again is not bit-identical");
   }
 }
 
@@ -87,16 +87,15 @@ void add_verify_command(CommandTree& tree) {
   auto options = std::make_shared<Options>();
   Command& command = tree.add(
       tree.root(), "verify",
-      {"Read a study again and say what is whole",
-       "Reads every file of a study, a run, a token set or a model, holds it against its checksum "
-       "and against the run it lies in, and names what is damaged. With --retrain it also trains "
-       "runs of a study again and compares every loss and weight to the last bit. Nothing is "
-       "changed.",
+      {"Check a study's files and report what is intact",
+       "Reads every file of a study, a run, a token set or a model, checks it against its checksum "
+       "and against the run it lies in, and lists what is damaged. With --retrain it also trains "
+       "runs of a study again and compares every loss and weight bit for bit. Nothing is changed.",
        {{"verify my-study", "exit code 3 when something is damaged"},
         {"verify my-study --retrain 2", "and train two of its runs again"}}},
       [options](Session& session) { run_verify(session, *options); });
   command.add_option("DIR", options->folder, "A study, a run, a token set or a model")->required();
-  command.add_option("--retrain", options->repeat, "Train so many ended runs again")
+  command.add_option("--retrain", options->repeat, "Train this many finished runs again")
       ->check(Range{0, 100000})
       ->type_name("N");
   command.add_flag("--json", options->json, "Print JSON");

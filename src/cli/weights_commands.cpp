@@ -53,7 +53,7 @@ void print_loss(Session& session, const EvalOptions& o, const std::string& part,
       format_whole(static_cast<std::int64_t>(tokens)));
 }
 
-/// A model made elsewhere on any text.
+/// Evaluates a model made elsewhere on any text.
 void run_foreign_eval(Session& session, const EvalOptions& o) {
   pretrained::Weights weights(pretrained::open_checkpoint(o.model), kLayerBytes);
   probe::TextRequest request;
@@ -125,7 +125,7 @@ struct ExportOptions {
   bool compact = false;
 };
 
-/// Neurons and heads that give nothing are taken out.
+/// Removes neurons and heads that contribute nothing.
 Weights compacted(Session& session, Weights weights) {
   const std::int64_t before = weights.parameter_count();
   model::CompactedModel smaller = model::compact(weights.spec, weights.parameters);
@@ -136,9 +136,10 @@ Weights compacted(Session& session, Weights weights) {
   }
   weights.spec = std::move(smaller.spec);
   weights.parameters = std::move(smaller.parameters);
-  session.err << fmt::format("{} neurons and {} heads give nothing: {} of {} parameters are left\n",
-                             format_whole(neurons), format_whole(heads),
-                             format_whole(weights.parameter_count()), format_whole(before));
+  session.err << fmt::format(
+      "{} neurons and {} heads contribute nothing: {} of {} parameters are left\n",
+      format_whole(neurons), format_whole(heads), format_whole(weights.parameter_count()),
+      format_whole(before));
   return weights;
 }
 
@@ -154,7 +155,7 @@ void run_export(Session& session, const ExportOptions& o) {
     }
   } else if (o.format.empty()) {
     if (!pretrained::is_checkpoint(o.model)) {
-      throw ConfigError(fmt::format("{}: say with --format in which layout: {}", o.model,
+      throw ConfigError(fmt::format("{}: choose a layout with --format: {}", o.model,
                                     fmt::join(list_names<model::HfFormat>(), " or ")));
     }
     probe::write_pruned(o.model, {}, o.output);
@@ -202,18 +203,18 @@ void add_eval_command(CommandTree& tree) {
   Command& command = tree.add(
       tree.root(), "eval",
       {"Loss of a model on a prepared corpus",
-       "Reads evenly spread windows of a split and reports nats per token and bits per byte of "
-       "text, "
-       "which compare across tokenizers.",
+       "Reads evenly spaced windows of a split and reports nats per token, and bits per byte of "
+       "text, which compare across tokenizers.",
        {{"eval runs/small tokens/", "on the validation split"},
         {"eval ./llama tokens/ --split test --json", "a Hugging Face model, for a script"}}},
       [options](Session& session) { run_eval(session, *options); });
   command.add_option("MODEL", o.model, kModelHelp)->required();
-  command.add_option("CORPUS", o.corpus, "A prepared corpus; for other people's models any text")
+  command.add_option("CORPUS", o.corpus, "A prepared corpus; for models from elsewhere any text")
       ->required();
-  tree.restrict(command.add_option("--split", o.split, "Which part")->type_name("PART"),
+  tree.restrict(command.add_option("--split", o.split, "Which split")->type_name("PART"),
                 list_names<data::Split>());
-  command.add_option("--tokens", o.tokens, "At most this many (default 1M)")->type_name("N");
+  command.add_option("--tokens", o.tokens, "Read at most this many tokens (default 1M)")
+      ->type_name("N");
   command.add_option("--threads", o.threads, "Threads (default: all cores)")
       ->type_name("N")
       ->positive();
@@ -225,7 +226,7 @@ void add_generate_command(CommandTree& tree) {
   GenerateOptions& o = *options;
   Command& command =
       tree.add(tree.root(), "generate",
-               {"Text from a model",
+               {"Generate text from a model",
                 "",
                 {{"generate runs/small --prompt \"My fellow citizens\"", "continue this text"},
                  {"generate runs/small --prompt \"The\" --temperature 0 --tokens 50",
@@ -234,14 +235,16 @@ void add_generate_command(CommandTree& tree) {
   command.add_option("MODEL", o.model, kModelHelp)->required();
   command.add_option("--prompt", o.prompt, "Text to continue (default: the start of a document)")
       ->type_name("TEXT");
-  command.add_option("--tokens", o.generation.tokens, "How many (default 200)")
+  command.add_option("--tokens", o.generation.tokens, "How many tokens (default 200)")
       ->type_name("N")
       ->positive();
   command
       .add_option("--temperature", o.generation.temperature,
-                  "0 takes the most likely token (default 0.8)")
+                  "0: always the most likely token (default 0.8)")
       ->type_name("X");
-  command.add_option("--top-k", o.generation.top_k, "Only the k most likely tokens (default all)")
+  command
+      .add_option("--top-k", o.generation.top_k,
+                  "Sample from the k most likely tokens only (default all)")
       ->type_name("K")
       ->positive();
   command.add_option("--seed", o.generation.seed, "Seed (default 1)")->type_name("N");
@@ -260,7 +263,7 @@ void add_export_command(CommandTree& tree) {
        "Writes config.json and model.safetensors. Multipliers that the layout has no key for are "
        "folded into the weights, so the logits are the same. Without --format a .gguf or llama2.c "
        ".bin file, or a folder of any family, is written in its own layout, with its tokenizer. "
-       "--compact takes out what proximal steps (train.prox) have made zero; without --format the "
+       "--compact removes what proximal steps (train.prox) have set to zero; without --format the "
        "smaller model is written in Fathom's own layout, which eval and generate read.",
        {{"export runs/small --format hf-gpt2 -o hf/",
          "AutoModelForCausalLM.from_pretrained(\"hf\")"},
@@ -268,9 +271,10 @@ void add_export_command(CommandTree& tree) {
         {"export runs/sized --compact -o models/sized", "without its zero neurons and heads"}}},
       [options](Session& session) { run_export(session, *options); });
   command.add_option("MODEL", o.model, kModelHelp)->required();
-  tree.restrict(command.add_option("--format", o.format, "Layout of a run")->type_name("FORMAT"),
-                list_names<model::HfFormat>());
-  command.add_flag("--compact", o.compact, "Take out neurons and heads that give nothing");
+  tree.restrict(
+      command.add_option("--format", o.format, "Layout to write a run in")->type_name("FORMAT"),
+      list_names<model::HfFormat>());
+  command.add_flag("--compact", o.compact, "Remove neurons and heads that contribute nothing");
   command.add_option("-o,--output", o.output, "Folder to write")->required()->type_name("FOLDER");
 }
 

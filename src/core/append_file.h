@@ -18,9 +18,9 @@ class AppendFile {
   AppendFile(const AppendFile&) = delete;
   AppendFile& operator=(const AppendFile&) = delete;
 
-  /// The whole lines found at opening.
+  /// The complete lines found at opening.
   const std::vector<std::string>& lines() const { return lines_; }
-  /// Writes the line and syncs; not for several threads at once.
+  /// Writes the line and syncs; not thread-safe.
   void append(std::string_view line);
   const std::filesystem::path& path() const { return path_; }
 

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kBufferBytes = 1 << 20;
 
 /// The rename itself is safe only once the folder is on disk. Some file systems refuse to sync a
-/// folder; they have nothing to add.
+/// folder; nothing can be done about that.
 void sync_folder(const std::filesystem::path& path) {
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   const int handle = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -28,8 +28,8 @@ void sync_folder(const std::filesystem::path& path) {
   close(handle);
 }
 
-/// The name can be foreseen, so nothing that lies there is opened or followed: a leftover or a link
-/// that somebody laid is removed and the file made anew.
+/// The name is predictable, so nothing found there is opened or followed: a leftover or a planted
+/// link is removed and the file created again.
 int create_new(const std::filesystem::path& path) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   const auto create = [&] { return open(path.c_str(), kFlags, 0666); };

@@ -1,9 +1,9 @@
 // A file written piece by piece that appears whole or not at all.
 //
-// Bytes go to a temporary name beside the target; commit() syncs and renames, so readers see the
+// Bytes go to a temporary name next to the target; commit() syncs and renames, so readers see the
 // old file or the new one. Destruction without commit removes the temporary file; a full disk
-// throws and leaves the old file intact. A symlink stays: the file it names is replaced. A file
-// that is replaced passes on its mode. Memory: one buffer of 1 MiB.
+// throws and leaves the old file intact. A symlink stays: the file it names is replaced. The new
+// file inherits the mode of the one it replaces. Memory: one buffer of 1 MiB.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ std::string digits_of(const Hash128& hash) {
   return fmt::format("{:016x}", hash.low);
 }
 
-/// "xxh3:" and sixteen digits; anything else is a value of somebody else's.
+/// "xxh3:" and sixteen digits; anything else is a foreign value.
 bool is_checksum(std::string_view value) {
   return value.size() == kOpenChecksum.size() &&
          value.substr(0, kPrefix) == kOpenChecksum.substr(0, kPrefix) &&

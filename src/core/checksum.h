@@ -3,10 +3,10 @@
 //
 // A text carries its checksum as a value of its own format (a JSON key, a TOML comment, a column of
 // a CSV header, safetensors metadata): "xxh3:" and sixteen hexadecimal digits, the low half of the
-// XXH3-128 of the whole text in which those digits stand as zeros. A writer puts kOpenChecksum
-// there and closes it; a reader finds the value in its format and holds it against the text. Texts
-// without one, of older versions or from elsewhere, are read as they are. It catches damage, not
-// an adversary. FATHOM_VERIFY=off in the environment turns all checking off.
+// XXH3-128 of the whole text with those digits as zeros. A writer puts kOpenChecksum there and
+// closes it; a reader finds the value in its format and compares it with the text. Texts without
+// one, of older versions or from elsewhere, are read as they are. It catches damage, not an
+// adversary. FATHOM_VERIFY=off in the environment turns all checking off.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace fathom {
 /// Whether checksums are checked; asked once per process.
 bool verification_is_on();
 
-/// What a writer puts where the checksum is to stand.
+/// What a writer puts where the checksum will go.
 inline constexpr std::string_view kOpenChecksum = "xxh3:0000000000000000";
 /// The key or word that announces a checksum in every format.
 inline constexpr const char* kChecksum = "checksum";

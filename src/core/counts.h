@@ -1,5 +1,5 @@
 // Counts as doubles, as sizes and as signed numbers, by name: conversions that lose nothing for any
-// count Fathom meets. What could lose something still wants a static_cast.
+// count Fathom meets. What could lose something still needs a static_cast.
 #pragma once
 
 #include <cassert>

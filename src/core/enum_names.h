@@ -3,8 +3,8 @@
 //   enum class Colour : std::uint8_t { red, green };
 //   constexpr auto enum_names(Colour) { return std::array{"red", "green"}; }
 //
-// The table stands beside the enum, in its namespace, in the order of the enumerators, which count
-// from 0. A table that is too short or too long for its enum does not compile.
+// The table is declared next to the enum, in its namespace, in the order of the enumerators, which
+// count from 0. A table that is too short or too long for its enum does not compile.
 #pragma once
 
 #include <array>

@@ -17,7 +17,7 @@ class Error : public std::runtime_error {
       : std::runtime_error(one_line(message)), exit_code_(exit_code) {}
 
  private:
-  /// Whatever foreign text was quoted in it.
+  /// Keeps it to one line, whatever foreign text was quoted in it.
   static std::string one_line(std::string message) {
     for (char& c : message) {
       if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';

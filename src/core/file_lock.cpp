@@ -48,7 +48,7 @@ std::optional<FileLock> FileLock::acquire(const std::filesystem::path& path,
 }
 
 std::optional<LockHolder> FileLock::holder(const std::filesystem::path& path) {
-  // A pipe in its place is not waited for.
+  // O_NONBLOCK: a pipe in its place must not block.
   const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return {};
   if (flock(descriptor, LOCK_SH | LOCK_NB) == 0) {

@@ -18,11 +18,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A file that is open for reading and closed in the end.
+/// A file that is open for reading and closed at the end.
 class OpenFile {
  public:
   explicit OpenFile(const fs::path& path)
-      // A pipe that nobody writes to would be waited for without an end.
+      // Opening a pipe without a writer would block forever.
       : file_(
             uninterrupted([&] { return open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC); })) {}
   ~OpenFile() {
@@ -101,7 +101,7 @@ int write_to_handle(int handle, std::string_view content) {
 void write_file_or_device(const fs::path& path, std::string_view content) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  // Behind /dev/stdout may stand a file that the shell opened to append.
+  // /dev/stdout may be a file that the shell opened to append.
   const bool descriptor = path == "/dev/stdout" || path == "/dev/stderr" ||
                           path.native().starts_with("/dev/fd/") ||
                           path.native().starts_with("/proc/");

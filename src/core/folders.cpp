@@ -17,11 +17,11 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Writing {
-  std::string_view name;  // of the file that is to be
+  std::string_view name;  // of the final file
   pid_t writer = 0;       // 0: no temporary file
 };
 
-/// What NAME.PID.tmp or NAME.PID-MORE.tmp says.
+/// The parts of NAME.PID.tmp or NAME.PID-MORE.tmp.
 Writing parse_temporary(std::string_view entry) {
   constexpr std::string_view kEnd = ".tmp";
   if (!entry.ends_with(kEnd)) return {};
@@ -53,7 +53,7 @@ void make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (!error && fs::is_directory(path, error)) return;
-  throw DataError(fmt::format("{}: cannot make this folder: {}", path.string(),
+  throw DataError(fmt::format("{}: cannot create this folder: {}", path.string(),
                               error ? error.message() : "there is a file of that name"));
 }
 

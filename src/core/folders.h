@@ -14,10 +14,10 @@ void make_folder(const std::filesystem::path& path);
 /// before a person has looked at it. The new name; DataError when it cannot be renamed.
 std::filesystem::path put_aside(const std::filesystem::path& path);
 
-/// Removes the temporary files that killed writers of these files left beside them
-/// (core/atomic_file.h): those whose process, named in them, is not there any more. On a file
-/// system of several machines only for one who holds the folder's lock: a writer elsewhere looks
-/// like one that is gone.
+/// Removes the temporary files that killed writers of these files left next to them
+/// (core/atomic_file.h): those whose process, given in their name, no longer exists. On a file
+/// system shared by several machines, call it only while holding the folder's lock: a writer
+/// elsewhere looks like one that is gone.
 void remove_leftovers(const std::vector<std::filesystem::path>& files);
 /// The same of all files in a folder of ours.
 void remove_leftovers_in(const std::filesystem::path& folder);

@@ -1,4 +1,4 @@
-// A stretch of the real line: an interval of an estimate, a range of data.
+// An interval of the real line: of an estimate, or the range of data.
 #pragma once
 
 namespace fathom {

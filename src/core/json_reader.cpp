@@ -12,7 +12,7 @@
 namespace fathom {
 namespace {
 
-/// The words between `before` and `after` in what an exception says.
+/// The words between `before` and `after` in an exception's message.
 std::string_view words_between(std::string_view what, std::string_view before,
                                std::string_view after) {
   const std::size_t begin = what.find(before);
@@ -28,7 +28,7 @@ std::string with_article(std::string_view type) {
   return fmt::format("{} {}", type == "object" ? "an" : "a", type);
 }
 
-/// Characters of a text; the parser's copies of it share one count of what was read.
+/// Characters of a text; the parser's copies of it share one count of the characters read.
 class CountedText {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -56,7 +56,7 @@ class CountedText {
 class PathFinder : public nlohmann::json_sax<nlohmann::json> {
  public:
   PathFinder(std::string_view path, const std::size_t* count) : path_(path), count_(count) {}
-  /// How much of the text was read when the value was.
+  /// How much of the text had been read when the value was reached.
   std::optional<std::size_t> found() const { return found_; }
 
   bool null() override { return arrive(); }
@@ -64,7 +64,7 @@ class PathFinder : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(number_integer_t) override { return arrive_at_number(); }
   bool number_unsigned(number_unsigned_t) override { return arrive_at_number(); }
   bool number_float(number_float_t, const string_t&) override { return arrive_at_number(); }
-  /// A string holds no line end as such: its end is on the line of its beginning.
+  /// A string contains no raw line breaks: it ends on the line where it begins.
   bool string(string_t&) override { return arrive(); }
   bool binary(binary_t&) override { return arrive(); }
   bool start_object(std::size_t) override { return enter(false); }
@@ -146,7 +146,7 @@ std::string json_problem(const nlohmann::json::exception& error) {
 }
 
 std::int64_t json_whole(const nlohmann::json& json, double least, double most) {
-  constexpr double kExact = 0x1p53;  // beyond, a double is no count any more
+  constexpr double kExact = 0x1p53;  // beyond this, a double is not an exact count
   const auto refuse = [&](const std::string& found) {
     throw nlohmann::json::type_error::create(
         302, "type must be a whole number within bounds, but is " + found, &json);

@@ -1,5 +1,5 @@
-// Values of a JSON file that Fathom did not write, or that was edited since: what is wrong with one
-// is said in plain words with file, line and key. Include only in .cpp files.
+// Values of a JSON file that Fathom did not write, or that was edited since: errors in them are
+// reported in plain words with file, line and key. Include only in .cpp files.
 #pragma once
 
 #include <concepts>
@@ -15,7 +15,7 @@
 
 namespace fathom {
 
-/// What nlohmann's exception says, without its tag: 'the key "a" is missing'.
+/// The message of nlohmann's exception, without its tag: 'the key "a" is missing'.
 std::string json_problem(const nlohmann::json::exception& error);
 
 /// The line, from 1 on, where the value at a path as of JsonReader begins; 0 when there is none.
@@ -37,8 +37,8 @@ T json_whole(const nlohmann::json& json) {
 
 class JsonReader {
  public:
-  /// `text` is what `value` was parsed from and finds the line of what is wrong; empty where
-  /// `origin` says it. Both must outlive the reader.
+  /// `text` is what `value` was parsed from and gives the line of an error; empty where `origin`
+  /// gives it. Both must outlive the reader.
   JsonReader(const nlohmann::json& value, std::string_view text, std::string origin);
 
   // The value itself; DataError when it is of another type.
@@ -48,7 +48,7 @@ class JsonReader {
   std::string text() const;
   std::vector<JsonReader> items() const;
 
-  /// A value of an object, which must be there; `find` takes absent and null for nothing.
+  /// A value of an object, which must be there; `find` treats absent and null as nothing.
   JsonReader at(const std::string& key) const;
   std::optional<JsonReader> find(const std::string& key) const;
   /// An item of a list.

@@ -29,7 +29,7 @@ Document parse_as(std::string_view text, const std::string& origin) {
     }
     throw DataError(fmt::format("{}:{}:{}: not valid JSON", origin, line, column));
   } catch (const nlohmann::json::exception& error) {
-    throw_json_error(origin, error);  // a number beyond the doubles
+    throw_json_error(origin, error);  // a number beyond the range of double
   }
 }
 

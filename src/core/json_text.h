@@ -1,5 +1,5 @@
 // JSON of files and documents: parsing with errors that name file and place, and values as all of
-// Fathom writes them. Include only in .cpp files; headers name types by nlohmann/json_fwd.hpp.
+// Fathom writes them. Include only in .cpp files; headers use nlohmann/json_fwd.hpp.
 #pragma once
 
 #include <cmath>

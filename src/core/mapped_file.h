@@ -1,8 +1,8 @@
 // A whole file as read-only memory, paged in by the kernel on first touch.
 //
-// The mapping lives as long as the object. Reading behind the end of a file that another program
-// has shortened meanwhile ends a process with SIGBUS: who reads again and again asks
-// require_whole() before. Writers replace files (core/atomic_file.h) and never rewrite them in
+// The mapping lives as long as the object. Reading past the end of a file that another program has
+// meanwhile shortened kills the process with SIGBUS: code that reads repeatedly calls
+// require_whole() first. Writers replace files (core/atomic_file.h) and never rewrite them in
 // place.
 #pragma once
 
@@ -31,7 +31,7 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-/// Gives the memory of a mapped file's bytes back; whoever reads them again pages them in again.
+/// Releases the memory of a mapped file's bytes; reading them again pages them in again.
 void release_pages(std::span<const std::byte> mapped);
 
 }  // namespace fathom

@@ -1,4 +1,4 @@
-// How much memory a computation may count on, and how much it took.
+// How much memory a computation may use, and how much it took.
 #pragma once
 
 namespace fathom {

@@ -1,4 +1,4 @@
-// Pipes that stand where a file was named.
+// Pipes in place of a file.
 #pragma once
 
 #include <sys/types.h>
@@ -8,9 +8,9 @@
 
 namespace fathom {
 
-/// The first bytes of a pipe that was opened with O_NONBLOCK: of one that somebody writes to, or
-/// comes to write to within two seconds; else a DataError that begins with `name`. Later reads of
-/// the descriptor wait for the writer, however slow. Below 0 with errno when reading fails.
+/// The first bytes of a pipe that was opened with O_NONBLOCK, if it has a writer or gets one within
+/// two seconds; else a DataError that begins with `name`. Later reads of the descriptor wait for
+/// the writer, however slow. Below 0 with errno when reading fails.
 ssize_t read_pipe_first(int pipe, const std::string& name, char* buffer, std::size_t size);
 
 }  // namespace fathom

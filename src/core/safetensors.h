@@ -3,7 +3,7 @@
 // Layout: header length N (u64, little-endian), N bytes of JSON, tensor data to the end of the
 // file. Per tensor the JSON gives dtype, shape and data_offsets [begin, end) within the data. A
 // reader here accepts only files in which every byte of data belongs to exactly one tensor: no gap,
-// no overlap, no rest, no duplicate name. Everything else is a DataError with one line.
+// no overlap, nothing left over, no duplicate name. Everything else is a DataError with one line.
 //
 // Files written here carry a checksum of the header and one of every tensor in their metadata
 // (core/checksum.h): the first is checked on opening, the others as tensors are copied out. Files
@@ -67,7 +67,7 @@ class SafetensorsFile {
   TensorMetadata metadata_;
 };
 
-/// The one file of a model that is not in shards, by Hugging Face's custom.
+/// The one file of a model that is not in shards, by Hugging Face's convention.
 inline constexpr const char* kModelTensors = "model.safetensors";
 
 /// A model as Hugging Face lays it out: PATH itself, kModelTensors in PATH, or the shards that
@@ -114,8 +114,7 @@ class SafetensorsWriter {
 };
 
 /// Values as float, from F64, F32, F16 or BF16 (F64 is rounded). DataError on other types and on
-/// damaged bytes,
-/// InternalError when `out` has another size.
+/// damaged bytes, InternalError when `out` has another size.
 void copy_as_f32(const TensorView& tensor, std::span<float> out);
 
 /// IEEE binary16 to float, exactly.

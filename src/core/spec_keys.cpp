@@ -20,8 +20,8 @@ std::string out_of_range(const std::string& value, KeyRule rule) {
   return fmt::format("= {} must lie between {} and {}", value, rule.low, rule.high);
 }
 
-/// What `parse` (core/units.h) makes of an item; its refusal, which begins with the key, gets the
-/// place in the file.
+/// An item read with `parse` (core/units.h); its error, which begins with the key, gets the place
+/// in the file.
 template <class Parse>
 auto parsed(const TomlReader& table, const char* key, const std::string& item, const Parse& parse) {
   try {

@@ -1,5 +1,5 @@
-// The keys of a spec, said once: the struct lists them, and reading TOML, writing it and help are
-// visitors of that list.
+// The keys of a spec, declared once: the struct lists them, and reading TOML, writing it and help
+// are visitors of that list.
 //
 //   struct Spec {
 //     std::int64_t batch = 16;
@@ -10,8 +10,8 @@
 //     }
 //   };
 //
-// Values are whole numbers, numbers, flags, texts, enums with names, and lists of texts, of whole
-// numbers and of counts such as "1.3M".
+// Values are whole numbers, numbers, flags, strings, enums with names, and lists of strings, of
+// whole numbers and of counts such as "1.3M".
 #pragma once
 
 #include <concepts>
@@ -109,7 +109,7 @@ class KeyWriter {
   std::string text_;
 };
 
-/// ConfigError "WHERE: key = value must lie between ..." for a spec that no file gave.
+/// ConfigError "WHERE: key = value must lie between ..." for a spec that did not come from a file.
 class KeyChecker {
  public:
   explicit KeyChecker(std::string where) : where_(std::move(where)) {}

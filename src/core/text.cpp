@@ -68,7 +68,7 @@ std::string printable(std::string_view text, std::size_t limit) {
   std::string result(text.substr(0, utf8_boundary(text, limit)));
   for (std::size_t i = 0; i < result.size(); ++i) {
     const auto byte = static_cast<unsigned char>(result[i]);
-    // C1, too: U+0080 to U+009F are C2 80 to C2 9F, and some terminals take U+009B for ESC [.
+    // C1, too: U+0080 to U+009F are C2 80 to C2 9F, and some terminals treat U+009B as ESC [.
     const bool c1 = i > 0 && byte >= 0x80 && byte < 0xA0 && result[i - 1] == '\xC2';
     if (c1) result[i - 1] = '?';
     if (c1 || byte < 0x20 || byte == 0x7f) result[i] = '?';

@@ -11,7 +11,7 @@ namespace fathom {
 
 enum class Align { left, right };
 
-/// Columns a UTF-8 string takes on a terminal (code points; escape sequences count nothing).
+/// Columns a UTF-8 string takes on a terminal (code points; escape sequences count as zero).
 std::size_t display_width(std::string_view text);
 std::string pad(std::string_view text, std::size_t width, Align align);
 std::vector<std::string> split(std::string_view text, char separator);

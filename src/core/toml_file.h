@@ -1,6 +1,6 @@
-// Whole TOML files that Fathom writes: the text behind a first line with its checksum
-// (core/checksum.h), a comment that TomlReader checks. First, because a file cut at a line's end is
-// still TOML.
+// Whole TOML files that Fathom writes: the text after a first line with its checksum
+// (core/checksum.h), a comment that TomlReader checks. It comes first, because a file cut off at
+// the end of a line is still TOML.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace fathom {
 
-/// The text with its checksum, in place of one it may have had.
+/// The text with its checksum, replacing any it had.
 std::string toml_file_text(std::string_view text);
 
 /// The text without that line.

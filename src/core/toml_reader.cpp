@@ -25,7 +25,7 @@ struct TomlReader::State {
 namespace {
 
 std::string place(const std::string& origin, const toml::source_region& region) {
-  if (region.begin.line == 0) return origin + " with settings";  // a value no file holds
+  if (region.begin.line == 0) return origin + " with settings";  // a value that is in no file
   return fmt::format("{}:{}:{}", origin, region.begin.line, region.begin.column);
 }
 
@@ -44,11 +44,11 @@ TomlReader::~TomlReader() = default;
 
 namespace {
 
-/// toml++ goes down one call for every part of a dotted key.
+/// toml++ recurses once for every part of a dotted key.
 constexpr std::size_t kMostParts = 1000;
 
-/// Refuses a key that would exhaust the parser's stack. Values are not told apart from keys: no
-/// text of a spec has that many dots in a row either.
+/// Refuses a key that would exhaust the parser's stack. Values are not distinguished from keys: no
+/// string in a spec has that many dots in a row either.
 void refuse_long_keys(std::string_view text, const std::string& origin) {
   std::size_t line = 1, dots = 0;
   for (const char c : text) {

@@ -5,7 +5,7 @@
 //
 //   TomlReader file = TomlReader::from_file("gpu.toml");
 //   profile.peak = file.number("peak_tflops");
-//   file.finish();                                  // throws on keys nobody asked for
+//   file.finish();                                  // throws on keys that were not read
 //
 // Errors from from_file are DataErrors when the file cannot be read, ConfigErrors otherwise.
 #pragma once

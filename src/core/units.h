@@ -8,8 +8,8 @@
 
 namespace fathom {
 
-/// Parses a positive finite count: "350M", "1.3B", "1e12", "2T", "12_288" is not accepted.
-/// Suffixes K, M, B (or G), T, P, E are powers of 1000. `what` names the value in the error.
+/// Parses a positive finite count: "350M", "1.3B", "1e12", "2T"; "12_288" is not accepted. Suffixes
+/// K, M, B (or G), T, P, E are powers of 1000. `what` names the value in the error.
 double parse_count(std::string_view text, std::string_view what);
 
 /// parse_count for values that must be whole and fit 63 bits ("64K" is 64000).

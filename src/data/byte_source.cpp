@@ -84,7 +84,7 @@ class PlainSource : public ByteSource {
   std::uint64_t consumed_ = 0;
 };
 
-/// What the decoders share: the packed input and where it stands.
+/// What the decoders share: the packed input and the position in it.
 class PackedSource : public ByteSource {
  public:
   explicit PackedSource(std::unique_ptr<PlainSource> packed) : packed_(std::move(packed)) {
@@ -228,7 +228,7 @@ class GzipSource : public PackedSource {
 std::unique_ptr<ByteSource> open_byte_source(const std::filesystem::path& path) {
   const bool standard_input = path == "-";
   const std::string name = standard_input ? "standard input" : path.string();
-  // Opened with O_NONBLOCK: a pipe that nobody writes to would be waited for without an end.
+  // Opened with O_NONBLOCK: a pipe without a writer would otherwise block forever.
   const int file = standard_input ? STDIN_FILENO : uninterrupted([&] {
     return open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   });

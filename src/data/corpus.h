@@ -1,12 +1,12 @@
 // A corpus as a stream of documents.
 //
 // Sources are read in order; a folder is its regular files, sorted by path, hidden ones left out.
-// How a source falls into documents is the DocumentRule. Every byte of the input belongs to exactly
-// one document (lines equal to a separator and JSONL excepted), so concatenating the documents
-// gives the input back. Documents without a byte do not count.
+// The DocumentRule says how a source is split into documents. Every byte of the input belongs to
+// exactly one document (lines equal to a separator and JSONL excepted), so concatenating the
+// documents gives the input back. Empty documents do not count.
 //
 // A document may be larger than memory: it comes in pieces of about 1 MiB that end at a line end,
-// or, inside a line longer than 64 KiB, before a blank or at least between two characters. Where
+// or, inside a line longer than 64 KiB, before a space or at least between two characters. Where
 // pieces end depends on the document's text alone. Memory: two pieces.
 #pragma once
 
@@ -49,7 +49,7 @@ struct CorpusSource {
   std::filesystem::path path;  // file, folder or "-"
   /// Where all its documents go; by hash when absent.
   std::optional<Split> split;
-  /// How messages call it; the path when empty.
+  /// Its name in messages; the path when empty.
   std::string name;
 };
 

@@ -22,8 +22,8 @@ class JsonLines {
   JsonLines(LineReader lines, std::string field, std::string name)
       : lines_(std::move(lines)), field_(std::move(field)), name_(std::move(name)) {}
 
-  /// The text of the next line that has any; false at the end. DataError names a line that is no
-  /// object or lacks the field.
+  /// The text of the next line that has any; false at the end. DataError names a line that is not
+  /// an object or lacks the field.
   bool next(std::string& text);
   /// Where the line of the last text began in the unpacked file.
   std::uint64_t line_offset() const { return line_offset_; }

@@ -53,7 +53,7 @@ class OutputFolder {
     handle_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (handle_ < 0) {
       throw DataError(
-          fmt::format("{}: cannot make this folder: {}", path.string(), std::strerror(errno)));
+          fmt::format("{}: cannot create this folder: {}", path.string(), std::strerror(errno)));
     }
     if (flock(handle_, LOCK_EX | LOCK_NB) != 0) {
       close(handle_);
@@ -68,7 +68,7 @@ class OutputFolder {
       if (ours && name.ends_with(".tmp")) fs::remove(entry.path(), error);
     }
   }
-  /// Folders that were made for nothing go again; remove() spares those that hold something.
+  /// Folders that were made for nothing are removed; remove() spares those that hold something.
   ~OutputFolder() {
     close(handle_);
     std::error_code not_empty;
@@ -251,7 +251,7 @@ std::vector<fs::path> parts_of(const fs::path& folder) {
 }
 
 /// Whether the folder holds nothing but what a preparation that was killed or failed has left. A
-/// tokenizer alone may be somebody's own; beside token files it is ours.
+/// tokenizer alone may belong to the user; next to token files it is ours.
 bool holds_only_leftovers(const fs::path& folder) {
   bool tokens = false, tokenizer = false;
   std::error_code error;
@@ -301,7 +301,7 @@ std::vector<CorpusSource> make_rereadable(const PrepareRequest& request,
     std::error_code error;
     const fs::file_status status = fs::status(source.path, error);
     if (fs::is_regular_file(status) || fs::is_directory(status)) continue;
-    if (source.path != "-" && !fs::exists(status)) continue;  // CorpusReader complains
+    if (source.path != "-" && !fs::exists(status)) continue;  // CorpusReader reports it
     const std::string name = source.path == "-" ? "standard input" : source.path.string();
     spools.push_back(std::make_unique<Spool>(
         source.path, request.output / fmt::format("input.{}.tmp", spools.size()), progress));

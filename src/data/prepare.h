@@ -3,7 +3,7 @@
 // Pieces are read in order, encoded on several threads and written in order: the result does not
 // depend on the number of threads. Memory is bounded by a batch of 4 MiB of text and its ids per
 // thread, plus the tokenizer's training sample. A second pass over a stream that cannot be read
-// twice reads a copy kept in the output folder meanwhile.
+// twice reads a temporary copy in the output folder.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct PrepareReport {
   Hash128 hash;
   Hash128 tokenizer;
   std::uint64_t vocabulary = 0;
-  double seconds_tokenizer = 0;  // reading for and training of the tokenizer
+  double seconds_tokenizer = 0;  // reading for the tokenizer and training it
   double seconds_encode = 0;     // reading, encoding, writing
 };
 

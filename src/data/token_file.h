@@ -10,10 +10,10 @@
 // 112  hash of bytes 0..111 (128 bits)
 //
 // Version 1 has no block hashes (80..95 are zero): all its ids are one block, with the hash of the
-// ids. Opening reads the header and the block hashes. A block is held against its hash when an id
-// of it is first asked for, so that every id that is used was checked and nobody waits for the
-// others. Ids are held against the vocabulary too, so no file, however broken, yields an id that a
-// model has no row for.
+// ids. Opening reads the header and the block hashes. A block is checked against its hash when an
+// id of it is first asked for, so that every id that is used was checked without waiting for the
+// others. Ids are checked against the vocabulary too, so no file, however broken, yields an id that
+// a model has no row for.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@
 
 namespace fathom::data {
 
-/// Ids are handed out as signed 32-bit numbers, the type of device index buffers.
+/// Ids are returned as signed 32-bit numbers, the type of device index buffers.
 using TokenId = std::int32_t;
 
 struct TokenFileInfo {
@@ -57,7 +57,7 @@ class TokenFile {
   /// damaged (unless verification is off, core/checksum.h), and on an id >= vocabulary. From any
   /// thread.
   void copy(std::uint64_t start, std::span<TokenId> out) const;
-  /// All ids as they lie in the file, checked as by `copy`.
+  /// All ids as stored in the file, checked as by `copy`.
   std::span<const std::byte> ids() const;
   /// Reads everything and compares it with the content hash; DataError when they differ. Does
   /// nothing where verification is off.

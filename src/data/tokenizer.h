@@ -77,7 +77,7 @@ std::unique_ptr<Tokenizer> make_char_tokenizer(const std::vector<std::uint32_t>&
 std::unique_ptr<Tokenizer> make_bpe_tokenizer(std::string model, const std::string& origin);
 /// Any SentencePiece model with an end-of-sentence piece, with the flags it was trained with:
 /// decode(encode(text)) is the text as the model's own normaliser leaves it.
-/// `starts_text`: its beginning-of-sentence piece, where it has one, stands in front of every text.
+/// `starts_text`: its beginning-of-sentence piece, where it has one, is put before every text.
 std::unique_ptr<Tokenizer> make_foreign_tokenizer(std::string model, const std::string& origin,
                                                   bool starts_text = true);
 /// The exact kind where the model allows it, otherwise the foreign one.

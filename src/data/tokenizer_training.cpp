@@ -24,7 +24,7 @@ constexpr std::uint64_t kLargestVocabulary = 65536;
 constexpr std::size_t kTrainingLineBytes = 4096;
 /// Rarer characters are left to the byte pieces.
 constexpr double kCharacterCoverage = 0.9999;
-/// SentencePiece's sign for the space; encoding writes it as bytes.
+/// SentencePiece's symbol for the space; encoding writes it as bytes.
 constexpr std::int32_t kBlankMarkCode = 0x2581;
 
 /// The lines of the texts, one at a time, without line ends.
@@ -113,9 +113,9 @@ void keep_only(std::string& text, const CharacterSet& characters) {
   text = std::move(kept);
 }
 
-/// SentencePiece says how large a vocabulary would do: "... Please set it to a value <= 741." It
+/// SentencePiece says how large a vocabulary would work: "... Please set it to a value <= 741." It
 /// breaks ties in the order of memory, so that the next call may stop a few pieces earlier: a
-/// little less is named.
+/// slightly smaller size is named.
 std::string too_small_text(std::size_t bytes, std::uint64_t vocabulary, const std::string& reason) {
   const std::size_t found = reason.find("value <= ");
   const std::uint64_t most =

@@ -65,7 +65,7 @@ ConvWeights<double> balanced_weights(const ConvWeights<PrimeField::Element>& wei
 RecurrentWeights<double> balanced_weights(const RecurrentWeights<PrimeField::Element>& weights,
                                           const PrimeField& field);
 
-/// The order in which positions meet: neighbours of this list are pooled first.
+/// The order in which positions are combined: neighbours of this list are pooled first.
 std::vector<std::size_t> pooling_order(const ConvShape& shape);
 /// How often position t = 0..N-1 enters the recurrent output as a factor: binom(N-1-t+l-1, l-1).
 double recurrent_degree(const RecurrentShape& shape, std::size_t position);

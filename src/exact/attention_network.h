@@ -30,8 +30,8 @@ struct AttentionShape {
   std::size_t head_size() const { return width / heads; }
 };
 
-/// Heads lie one after another: row h d_a + a of query, key and value belongs to head h, and so
-/// does column h d_a + a of output. All matrices are width x width, row by row.
+/// Heads are stored one after another: row h d_a + a of query, key and value belongs to head h, and
+/// so does column h d_a + a of output. All matrices are width x width, row by row.
 template <class Weight>
 struct AttentionLayer {
   std::vector<Weight> query;

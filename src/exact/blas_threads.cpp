@@ -1,4 +1,4 @@
-// Apart from field_rank.cpp, because FFLAS-FFPACK declares the cblas functions itself and its
+// Separate from field_rank.cpp, because FFLAS-FFPACK declares the cblas functions itself and its
 // declarations clash with OpenBLAS's header.
 #include "exact/blas_threads.h"
 

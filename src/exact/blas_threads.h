@@ -1,4 +1,4 @@
-// Holds BLAS to one thread for the whole program.
+// Limits BLAS to one thread for the whole program.
 #pragma once
 
 namespace fathom::exact {

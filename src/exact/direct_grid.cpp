@@ -35,7 +35,7 @@ __attribute__((target_clones("avx512f", "fma", "default"))) void recurrent_entry
 /// (sequence, scratch, value)
 using Entry = std::function<void(Lanes*, Lanes*, Lanes*)>;
 
-/// Places row and column inputs into one sequence and hands it to the network.
+/// Places row and column inputs into one sequence and passes it to the network.
 class DirectGrid final : public GridFunction {
  public:
   DirectGrid(Entry entry, Sides sides, const Assignments& rows, const Assignments& columns,

@@ -245,7 +245,7 @@ template <std::size_t kWidth>
   }
 }
 
-/// Small widths get their own loops: their trip counts are too short to leave to run time.
+/// Small widths get their own loops: their trip counts are too short to be left to run time.
 [[gnu::always_inline]] inline void entries_by_width(const Plan& plan, const RowView* rows,
                                                     std::size_t count, const ColumnView& column,
                                                     Lanes* scratch, Lanes* values) {
@@ -261,8 +261,8 @@ template <std::size_t kWidth>
   }
 }
 
-// The processor's version is called. The last one is for those without AVX2, which elimination
-// needs: it is there because one must be, so it may be slow and is quick to compile.
+// The version for this processor is called. The last one is for processors without AVX2, which
+// elimination needs: it exists because a default must, so it may be slow and is quick to compile.
 [[gnu::target("avx512f")]] void evaluate_rows(const Plan& plan, const RowView* rows,
                                               std::size_t count, const ColumnView& column,
                                               Lanes* scratch, Lanes* values) {

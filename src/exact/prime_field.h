@@ -21,7 +21,8 @@ bool is_prime(std::uint32_t n);
 std::vector<std::uint32_t> primes_below(std::uint32_t limit, std::size_t count);
 
 /// Scalars modulo p as signed 64-bit numbers in [0, p): the plain arithmetic that fast code is
-/// held against. It is a Ring in the sense of the network templates: Element, zero, add, multiply.
+/// checked against. It is a Ring in the sense of the network templates: Element, zero, add,
+/// multiply.
 class PrimeField {
  public:
   using Element = std::int64_t;

@@ -8,7 +8,7 @@
 namespace fathom::exact {
 namespace {
 
-/// Multiply-adds of one value and what one of them takes, eight columns at a time.
+/// Multiply-adds of one value and the time of one of them, eight columns at a time.
 struct ValueCost {
   double operations = 0;
   double seconds_each = 0;
@@ -28,7 +28,7 @@ ValueCost value_cost(const RankSetting& setting, Method method) {
     const double letters = (std::pow(3.0, layers) - 1) / 2;  // Gram matrices in the word
     return {d * d * letters * (1 + (as_double(setting.heads) - 1) / 3), 4e-10};
   }
-  // Small networks spend more on each; 50 positions and more come down to a sixth.
+  // Small networks spend five times as much on each operation.
   const double operations = layers * (4 * n * d * d + 2 * n * n * d);
   return {operations + n * as_double(setting.position_dimension()),
           operations < 1e5 ? 3e-10 : 6e-11};

@@ -1,5 +1,5 @@
-// What a rank will cost, before any work: a model of the time that was measured on one core, good
-// to a factor of three.
+// What a rank will cost, before any work: a model of the time measured on one core, good to a
+// factor of three.
 //
 //   evaluation   (values on the grid) x (multiply-adds of one value) x (seconds of a multiply-add)
 //   elimination  side^3 for every block

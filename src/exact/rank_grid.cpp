@@ -39,7 +39,7 @@ std::vector<PartitionChoice> partitions_for(const RankGrid& grid, std::size_t po
   return choices;
 }
 
-/// Everything the lists leave open for one depth, width, embedding rank and head count.
+/// Every setting the lists allow for one depth, width, embedding rank and head count.
 void add_settings(const RankGrid& grid, const RankSetting& base,
                   std::vector<RankSetting>& settings) {
   const auto lengths = grid.positions.empty() ? std::vector<std::size_t>{2 * base.input_dimension()}

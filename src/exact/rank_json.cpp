@@ -9,7 +9,7 @@
 namespace fathom::exact {
 namespace {
 
-/// A JSON number while every reader keeps it exact (2^53), text beyond.
+/// A JSON number as long as every reader keeps it exact (2^53), a string beyond that.
 nlohmann::ordered_json whole(const mpz_class& value) {
   if (value < mpz_class("9007199254740992")) return value.get_ui();
   return value.get_str();
@@ -121,7 +121,7 @@ RankResult result_from_json(const nlohmann::json& record, const std::string& ori
     return result;
   } catch (const nlohmann::json::exception& error) {
     throw DataError(fmt::format("{} is not a rank record: {}", origin, json_problem(error)));
-  } catch (const std::exception& error) {  // a word or a number of GMP's
+  } catch (const std::exception& error) {  // from a word or a GMP number
     throw DataError(fmt::format("{} is not a rank record: {}", origin, error.what()));
   }
 }

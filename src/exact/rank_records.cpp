@@ -11,7 +11,7 @@
 namespace fathom::exact {
 namespace {
 
-/// Raised whenever results of an unchanged setting could come out otherwise.
+/// Raised whenever results of an unchanged setting could differ.
 constexpr int kMethodVersion = 1;
 
 std::string record_key(const RankSetting& setting, const RankOptions& options) {

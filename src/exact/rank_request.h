@@ -1,4 +1,4 @@
-// A question as a user asks it, with everything left open filled in.
+// A question as the user asks it, with everything left open filled in.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct RankRequest {
   std::size_t layers = 0;                      // conv: follows from the positions
   std::size_t width = 0;                       // attention: d; circuits: channels
   std::size_t positions = 0;                   // attention: twice the input dimension; circuits: 8
-  std::string partition = "left-right";        // as parse_partition takes it
+  std::string partition = "left-right";        // as parse_partition accepts it
   std::optional<std::size_t> output_position;  // the last
   std::size_t heads = 1;
   std::size_t output_component = 0;
@@ -26,7 +26,7 @@ struct RankRequest {
   Pooling pooling = Pooling::contiguous;
 };
 
-/// ConfigError for what is missing or has no meaning.
+/// ConfigError for what is missing or meaningless.
 RankSetting resolve(const RankRequest& request);
 
 }  // namespace fathom::exact

@@ -94,7 +94,7 @@ std::vector<mpz_class> causal_bounds(const RankSetting& s) {
   Series a = forms(s.input_dimension(), C, true);
   Series b(C + 1, 0);
   b[0] = 1;
-  // Positions behind the output never reach it.
+  // Positions after the output never reach it.
   for (std::size_t j = 0; j < s.output_position; ++j) {
     Series& side = s.partition[j] == side_a(s) ? a : b;
     side = product(side, even);

@@ -36,7 +36,7 @@ struct RankSetting {
   bool residual = false;
   std::size_t embedding_rank = 0;  // 0: no embedding, inputs are free in all d dimensions
   std::size_t stream = 0;          // D of a stream that layers of width d share in slices; 0: none
-  std::size_t stride = 0;          // by how much the slice moves a layer
+  std::size_t stride = 0;          // by how much the slice moves per layer
   // circuits
   std::size_t inputs = 0;  // M
   Pooling pooling = Pooling::contiguous;
@@ -53,7 +53,7 @@ struct RankSetting {
   std::string key() const;
 };
 
-/// ConfigError in one line for anything that has no meaning.
+/// ConfigError in one line for anything meaningless.
 void validate(const RankSetting& setting);
 
 /// What the printed theorems say about an attention network of this size.
@@ -69,8 +69,8 @@ theory::SeparationBounds printed_bounds(const RankSetting& setting);
 std::vector<mpz_class> structural_bounds(const RankSetting& setting);
 
 /// The sharpest bounds that are proved, block by block: for bidirectional attention without
-/// residuals also those that see the heads (theory/head_rank.h) and the defect of three layers
-/// (theory/three_layer_defect.h); else the structural bounds.
+/// residuals also those that take the heads into account (theory/head_rank.h) and the defect of
+/// three layers (theory/three_layer_defect.h); else the structural bounds.
 std::vector<mpz_class> proved_bounds(const RankSetting& setting);
 
 /// Whether y is homogeneous in the B inputs degree by degree (no residual), so that it splits.

@@ -17,7 +17,7 @@
 namespace fathom::exact {
 namespace {
 
-/// Hands out settings, the largest first, to workers that have memory for them.
+/// Assigns settings, the largest first, to workers that have memory for them.
 class Pool {
  public:
   Pool(const std::vector<RankSetting>& settings, const RankOptions& options, RankRecords* records,

@@ -1,7 +1,7 @@
 // Many separation ranks at once.
 //
-// Settings run side by side, each on one core (independent eliminations on separate cores are
-// faster than threads within one), the largest first, as many as memory allows.
+// Settings run in parallel, each on one core (independent eliminations on separate cores are faster
+// than threads within one), the largest first, as many as memory allows.
 #pragma once
 
 #include <functional>

@@ -51,7 +51,8 @@ std::size_t clamp(const mpz_class& bound, std::size_t limit) {
   return bound < limit ? bound.get_ui() : limit;
 }
 
-/// Bidirectional attention mostly meets its bounds, so its grids start there; slices do not.
+/// Bidirectional attention mostly meets its bounds, so its grids start there; sliced attention does
+/// not.
 Sizes first_sides(const RankSetting& setting, const std::vector<mpz_class>& bounds,
                   const RankOptions& options) {
   Sizes sides;
@@ -79,7 +80,7 @@ double memory_limit(const RankOptions& options) {
       format_bytes(memory_needed(setting, sides, 1)), format_bytes(limit)));
 }
 
-/// One prime in work: matrices, then their ranks.
+/// The work for one prime: matrices, then their ranks.
 Sizes ranks_modulo(const RankSetting& setting, const RankOptions& options, Method method,
                    std::uint32_t prime, const Sizes& sides) {
   const auto report = [&](const char* stage, double fraction) {
@@ -101,7 +102,7 @@ Sizes ranks_modulo(const RankSetting& setting, const RankOptions& options, Metho
   return ranks;
 }
 
-/// The state of a computation: what every prime has found so far at the present sides.
+/// The state of a computation: what every prime has found so far at the current sides.
 class Search {
  public:
   Search(const RankSetting& setting, const RankOptions& options)

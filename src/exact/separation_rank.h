@@ -2,8 +2,8 @@
 //
 // For generic weights the separation rank with respect to a partition (A, B) is the rank of the
 // matrix y(a_m, b_n) over enough random assignments a_m to A and b_n to B. Weights and inputs are
-// drawn modulo p, anew for each prime. A rank found modulo p is a proved lower bound for almost
-// all real weights; where it meets a proved upper bound it is exact. Otherwise a rank below
+// drawn modulo p, independently for each prime. A rank found modulo p is a proved lower bound for
+// almost all real weights; where it meets a proved upper bound it is exact. Otherwise a rank below
 // the grid's side is the generic rank unless a nonzero polynomial vanished by chance: probability
 // at most (rank + 1) deg(y) / p per prime (Schwartz-Zippel, given that p does not divide the whole
 // polynomial), multiplied over primes and summed over degree blocks.
@@ -69,11 +69,11 @@ struct RankResult {
   double seconds = 0;
 };
 
-/// Bytes of `threads` primes in work on blocks of these sides.
+/// Bytes for `threads` primes at once on blocks of these sides.
 double memory_needed(const RankSetting& setting, const std::vector<std::size_t>& sides,
                      std::size_t threads);
 
-/// Bytes that compute_rank will claim at its start with one prime in work; ConfigError as there.
+/// Bytes that compute_rank will claim at its start with one prime at a time; ConfigError as there.
 double smallest_memory(const RankSetting& setting, const RankOptions& options = {});
 
 /// ConfigError for a setting without meaning or one that cannot fit in memory, before any work.

@@ -29,7 +29,7 @@ inline std::size_t sliced_scratch(const SlicedShape& shape) {
   return 4 * slice + 2 * shape.layer.width;
 }
 
-/// The output component, counted in the stream, of the output position. `x` holds the inputs, D a
+/// The output component, counted in the stream, of the output position. `x` holds the inputs, D per
 /// position, and is overwritten.
 template <class Ring, class Weight>
 [[gnu::always_inline]] inline typename Ring::Element sliced_output(

@@ -14,12 +14,12 @@ namespace {
 constexpr double kDegrees = 6;                // of every Student proposal
 constexpr double kWide = 1.25;                // the first proposal's spread, in units of the mode's
 constexpr double kWhole = 1.1;                // later ones', in units of the weighted draws' spread
-constexpr double kKernel = 0.6;               // a kernel's, in the same units
+constexpr double kKernel = 0.6;               // of a kernel, in the same units
 constexpr std::array kShares{0.2, 0.5, 0.3};  // of wide, whole and kernels in later rounds
 constexpr std::size_t kKernels = 40;
 constexpr int kLeastRounds = 3;
 constexpr int kMostRounds = 12;
-constexpr double kEnough = 0.8;  // effective draws, of those in a round
+constexpr double kEnough = 0.8;  // effective sample size to stop at, over the draws of a round
 
 /// A multivariate Student distribution about zero.
 struct Student {
@@ -41,8 +41,8 @@ struct Student {
   }
 };
 
-/// Where units are drawn from: the wide proposal alone, or with one about all earlier draws and
-/// small kernels about some of them.
+/// The distribution units are drawn from: the wide proposal alone, or mixed with one about all
+/// earlier draws and small kernels about some of them.
 struct Proposal {
   Student wide;
   Student whole;
@@ -81,7 +81,8 @@ class Sampler {
     }
   }
 
-  /// A round of about `count` draws; all draws so far, weighed as made from all proposals so far.
+  /// Makes a round of about `count` draws; returns all draws so far, weighted by the mixture of all
+  /// proposals so far.
   WeightedDraws draw(std::size_t count) {
     proposals_.push_back(proposals_.empty() ? wide_proposal(dimension()) : adapted());
     for (Drawn& drawn : drawn_) drawn.proposed += proposals_.back().density(drawn.unit);
@@ -147,7 +148,7 @@ class Sampler {
       const Eigen::VectorXd off = drawn_[i].unit - centre;
       square += sample_.draws[i].weight * off * off.transpose();
     }
-    square.diagonal().array() += 0.1;  // few draws must not make it flat
+    square.diagonal().array() += 0.1;  // so that few draws do not make it singular
     const Eigen::MatrixXd factor = square.llt().matrixL();
     Proposal proposal = wide_proposal(dimension());
     proposal.whole = Student(kWhole * factor);

@@ -1,11 +1,11 @@
-// Weighted draws from a density with several modes in one shape: adaptive importance sampling.
+// Weighted draws from a density with several modes of the same shape: adaptive importance sampling.
 //
 // Each mode (here one for every size of misfit) has a point, an information matrix, a share and a
 // crest. In units of its own spread, straightened along its crest, all modes look alike, so draws
 // are made there: in the first round Student about zero, later also with the spread of the draws so
-// far and from small kernels about some of them. All rounds count: a draw is weighed by the mean of
-// all rounds' proposals, whichever made it (adaptive multiple importance sampling, arXiv
-// 0907.1254). Rounds end when the draws tell enough.
+// far and from small kernels about some of them. All rounds count: a draw is weighted by the mean
+// of all rounds' proposals, whichever made it (adaptive multiple importance sampling, arXiv
+// 0907.1254). Rounds end when the effective sample size suffices.
 #pragma once
 
 #include <Eigen/Core>
@@ -36,7 +36,7 @@ struct WeightedDraws {
   std::vector<WeightedDraw> draws;
   /// ln of the integral over that of the normal approximation.
   double log_correction = 0;
-  double effective = 0;  // equally weighted draws that tell as much
+  double effective = 0;  // effective sample size
 };
 
 /// `log_density(mode, point)`: relative to the mode's own point, where it is 0. `draws`: in a

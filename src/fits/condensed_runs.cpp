@@ -42,7 +42,7 @@ CondensedRuns condense_runs(std::span<const RunPoint> sorted, std::size_t most) 
   if (sorted.size() <= most) return {{sorted.begin(), sorted.end()}, ""};
   std::size_t group = (sorted.size() + most - 1) / most;
   CondensedRuns condensed{average_repeats(sorted, group), ""};
-  // Repeats that are not whole groups leave more: larger groups, as long as they help.
+  // Incomplete groups can leave more than `most`: larger groups, as long as they help.
   for (std::size_t before = sorted.size();
        condensed.runs.size() > most && condensed.runs.size() < before;) {
     before = condensed.runs.size();

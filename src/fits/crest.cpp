@@ -17,7 +17,7 @@ void Crest::bend(Eigen::VectorXd& off) const {
   const double place = off[along_] / step_ + last / 2;
   const double inside = std::clamp(place, 0.0, last);
   const auto knot = std::min(static_cast<std::size_t>(inside), bends_.size() - 2);
-  // Hermite's cubic with the slopes of the neighbours (Catmull and Rom); beyond the ends, straight.
+  // A cubic Hermite spline with slopes from the neighbours (Catmull-Rom); straight beyond the ends.
   const double t = inside - static_cast<double>(knot);
   const double s = 1 - t;
   off += s * s * (1 + 2 * t) * bends_[knot] + t * t * (1 + 2 * s) * bends_[knot + 1] +

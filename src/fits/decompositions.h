@@ -1,4 +1,5 @@
-// Eigen's dearer decompositions, compiled in one place: each takes the compiler several seconds.
+// Eigen's more expensive decompositions, compiled in one place: each takes the compiler several
+// seconds.
 #pragma once
 
 #include <Eigen/Core>
@@ -15,7 +16,7 @@ SymmetricEigen symmetric_eigen(const Eigen::MatrixXd& matrix);
 /// The eigenvalues alone, in a third of the time.
 Eigen::VectorXd symmetric_eigenvalues(const Eigen::MatrixXd& matrix);
 
-/// A matrix of any shape and rank as orthogonal times triangular times orthogonal.
+/// By decomposing a matrix of any shape and rank into orthogonal times triangular times orthogonal.
 Eigen::Index numerical_rank(const Eigen::MatrixXd& matrix);
 Eigen::MatrixXd pseudo_inverse(const Eigen::MatrixXd& matrix);
 /// The shortest x with the least |design x - right|.

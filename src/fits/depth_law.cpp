@@ -6,8 +6,8 @@
 namespace fathom::fits {
 namespace {
 
-/// w with w + q (e^w - 1) = dx. The left side rises while 1 + q e^w > 0, which for q < 0 ends
-/// somewhere: beyond that the line of the last steep place goes on.
+/// The w with w + q (e^w - 1) = dx. The left side rises while 1 + q e^w > 0, which for q < 0 ends
+/// somewhere: where its slope falls to kLeastRise, the tangent there continues it.
 double solve_exponential(double q, double dx) {
   constexpr double kLeastRise = 0.1;
   const double most = q < 0 ? std::log((1 - kLeastRise) / -q) : 1e300;
@@ -15,8 +15,8 @@ double solve_exponential(double q, double dx) {
     const double beyond = dx - (most + q * std::expm1(most));
     if (beyond > 0) return most + beyond / kLeastRise;
   }
-  // From the side on which Newton's steps approach the root without passing it: the left side is
-  // convex for q > 0 (from the right), concave for q < 0 (from the left).
+  // Start on the side from which Newton's steps approach the root without overshooting: the left
+  // side is convex for q > 0 (from the right), concave for q < 0 (from the left).
   double w = dx > 0 ? dx : dx + q;
   if (q > 0) w = dx > 0 ? std::min(dx, std::log1p(dx / q)) : std::min(0.0, dx + q);
   w = std::min(w, most);
@@ -25,13 +25,13 @@ double solve_exponential(double q, double dx) {
     const double rise = std::max(kLeastRise, 1 + q * power);
     const double move = (w + q * (power - 1) - dx) / rise;
     w = std::min(w - move, most);
-    // A step leaves at most five times the square of its length.
+    // A step leaves an error of at most five times the square of its length.
     if (std::fabs(move) < 1e-8 * std::max(1.0, std::fabs(w))) break;
   }
   return w;
 }
 
-/// (e^(q t) - 1) / q and its derivative by q.
+/// (e^(q t) - 1) / q and its derivative with respect to q.
 struct Growth {
   double value = 0;
   double by_bend = 0;

@@ -1,4 +1,4 @@
-// How the best depth follows the size: u*(x) = ln L*, x = ln N, in four forms.
+// How the best depth depends on the size: u*(x) = ln L*, x = ln N, in four forms.
 //
 //   exponential  depth L is best at width d = e^(a + bL), N = c L d^2 (arXiv 2006.12467):
 //                  x = ln c + u + 2a + 2b e^u
@@ -9,11 +9,11 @@
 // dx = x - x0 with x0 the middle of the study. All forms have the same two coordinates, the best
 // depth u0 and the slope s = du*/dx at x0 (kept as ln s), so that the same prior serves all and a
 // comparison of exponential and power law does not depend on it. For the exponential law
-// 1/s = 1 + 2bL0, hence b = (1/s - 1) / (2 L0) and a = (x0 - ln c - u0)/2 - b L0, and with w = u -
-// u0
+// 1/s = 1 + 2bL0, hence b = (1/s - 1) / (2 L0) and a = (x0 - ln c - u0)/2 - b L0,
+// and with w = u - u0
 //   w + (1/s - 1)(e^w - 1) = dx.
-// Its slope falls with size, d ln s / dx = -s (1 - s), where the power law's stays: the bend q of
-// the free form is 0 for a power law and about -s (1 - s) for an exponential one.
+// Its slope falls with size, d ln s / dx = -s (1 - s), where the power law's stays constant: the
+// bend q of the free form is 0 for a power law and about -s (1 - s) for an exponential one.
 #pragma once
 
 #include <Eigen/Core>

@@ -7,7 +7,7 @@
 namespace fathom::fits {
 namespace {
 
-/// h(v) with its derivatives by v, p - q and ln(pq).
+/// h(v) with its derivatives with respect to v, p - q and ln(pq).
 struct Bowl {
   double value = 0;
   double by_v = 0;
@@ -142,8 +142,8 @@ DepthSurface::Prior DepthSurface::prior(double mean_log_depth) const {
 }
 
 double crossing_log_depth(double shallow, double deep, double p, double q) {
-  // About the geometric mean, with half the logarithm of their ratio: m^p - l^p is 2 sinh(p half)
-  // times the mean's power.
+  // Relative to the geometric mean, with half the log of their ratio: m^p - l^p is 2 sinh(p half)
+  // times the mean to the power p.
   const double half = std::log(deep / shallow) / 2;
   const double middle = std::log(deep * shallow) / 2;
   return middle + std::log(q * std::sinh(p * half) / (p * std::sinh(q * half))) / (p + q);

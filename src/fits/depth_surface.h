@@ -1,13 +1,13 @@
-// The loss of depth: how far ln loss at size N and depth L lies above that of the best depth.
+// The penalty for depth: how far ln loss at size N and depth L lies above that of the best depth.
 //
 //   penalty(x, u, z) = k(x, z) h(v),   v = u - u*(x - m z),   u = ln L, x = ln N
 //   h(v) = [(e^(pv) - 1) / p + (e^(-qv) - 1) / q] / (p + q),   k = e^(k0 + k1 dx + k2 z)
 //
-// This is what two power laws make of it: at fixed N a width term w^-2p costs L^p and a depth term
-// L^-q, so too deep costs (L/L*)^p and too shallow (L/L*)^-q (arXiv 2502.06857 has p = 0.15,
-// q = 0.37; 2602.05970 0.49 and 1.2). h has the curvature 1 at its only minimum v = 0, so u* is the
-// best depth whatever p and q are. They are kept as p - q, the skew, and ln(pq), how fast both
-// sides steepen: the runs tell the first well and the second hardly. z = ln(tokens / the study's
+// This follows from two power laws: at fixed N a width term w^-2p costs L^p and a depth term L^-q,
+// so too deep costs (L/L*)^p and too shallow (L/L*)^-q (arXiv 2502.06857 has p = 0.15, q = 0.37;
+// 2602.05970 0.49 and 1.2). h has curvature 1 at its only minimum v = 0, so u* is the best depth
+// whatever p and q are. They are kept as p - q, the skew, and ln(pq), how fast both sides steepen:
+// the runs determine the first well and the second hardly at all. z = ln(tokens / the study's
 // longest training at that size): m moves the law along ln N, N_transition(L) ~ T^m, k2 changes the
 // curvature and s1 the law's slope, ln s + s1 z.
 //
@@ -52,7 +52,7 @@ class DepthSurface {
   Sides sides(const Eigen::VectorXd& parameters) const;
 
   double penalty(const Eigen::VectorXd& parameters, const SurfacePlace& place) const;
-  /// The same with its derivatives by the parameters.
+  /// The same with its derivatives with respect to the parameters.
   double penalty(const Eigen::VectorXd& parameters, const SurfacePlace& place,
                  Eigen::Ref<Eigen::RowVectorXd> gradient) const;
   /// The penalty along ln L at one size: what depends on the size is worked out once.
@@ -74,12 +74,12 @@ class DepthSurface {
   Section section(const Eigen::VectorXd& parameters, const Sides& sides, double x, double z) const;
   /// ln of the best depth under the law.
   double best_log_depth(const Eigen::VectorXd& parameters, double x, double z = 0) const;
-  /// The second derivative of the penalty by u at the best depth.
+  /// The second derivative of the penalty with respect to u at the best depth.
   double curvature(const Eigen::VectorXd& parameters, double x, double z = 0) const;
   /// ln N at which the penalties of two depths are equal; +-1e300 beyond all sizes.
   double crossing(const Eigen::VectorXd& parameters, double shallow, double deep) const;
 
-  /// What is believed before any run of this study: normal, wide against what a study shows.
+  /// The prior before any run of this study: normal, wide compared with what a study shows.
   struct Prior {
     Eigen::VectorXd mean;
     Eigen::VectorXd deviation;
@@ -88,7 +88,7 @@ class DepthSurface {
 
  private:
   double log_curvature(const Eigen::VectorXd& parameters, double x, double z) const;
-  /// The law after a training length: its parameters and where on it a size then stands.
+  /// The law at a training length: its parameters and where the size lies on it.
   struct LawThen {
     std::array<double, 3> parameters{};
     double x = 0;

@@ -35,7 +35,7 @@ std::vector<CandidateShape> rung(const CandidateLimits& limits, double size, dou
     shapes.push_back({layers, width, params});
     mismatch += off * off;
   }
-  // A depth left out counts as a miss of the whole tolerance.
+  // A missing depth counts as a mismatch of the whole tolerance.
   const double missing = static_cast<double>(limits.depths.size() - shapes.size());
   mismatch += missing * limits.tolerance * limits.tolerance;
   return shapes;

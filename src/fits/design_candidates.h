@@ -1,4 +1,4 @@
-// Shapes a design may ask for: for each of a ladder of sizes and each depth the width that comes
+// Shapes a design may ask for: for each size of a ladder and each depth, the width that comes
 // nearest, N = 12 L D^2, D a multiple of the head size. Each rung's size is moved within its
 // stretch to where the depths match best.
 #pragma once

@@ -1,4 +1,5 @@
-// Can these runs tell depth from width, and tokens from size? Said before anything is fitted.
+// Can these runs separate depth from width, and tokens from size? Checked before anything is
+// fitted.
 #pragma once
 
 #include <span>
@@ -12,7 +13,7 @@ namespace fathom::fits {
 struct DesignCheck {
   std::size_t depths = 0;
   std::size_t widths = 0;
-  /// Correlation of ln L and ln D over the shapes; near one in size they move together.
+  /// Correlation of ln L and ln D over the shapes; near one in magnitude, they move together.
   double depth_width_correlation = 0;
   /// Scatter of ln T that ln L and ln D do not explain: near zero the tokens follow the size.
   double token_freedom = 0;

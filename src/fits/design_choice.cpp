@@ -26,13 +26,13 @@ std::vector<Choice> list_choices(const std::vector<Candidate>& candidates) {
   return choices;
 }
 
-const Choice* pick(const DesignPicture& picture, const std::vector<Choice>& choices, double money) {
+const Choice* pick(const GoalForecast& forecast, const std::vector<Choice>& choices, double money) {
   const Choice* best = nullptr;
   double most = 0;
   for (const Choice& choice : choices) {
     const double cost = cost_of(choice);
     if (cost > money) continue;
-    const double gain = picture.gain(choice);
+    const double gain = forecast.gain(choice);
     if (gain < 1e-9) continue;
     if (gain / cost > most * (1 + 1e-9)) most = gain / cost, best = &choice;
   }

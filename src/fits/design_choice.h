@@ -1,15 +1,15 @@
-// The step of a design's greedy choice: what may be added next, and which of it gains most for its
+// One step of a design's greedy search: what may be added next, and which choice gains most for its
 // cost.
 #pragma once
 
 #include <vector>
 
-#include "fits/design_picture.h"
+#include "fits/goal_forecast.h"
 
 namespace fathom::fits {
 
-/// What is added at once: a trajectory, or two of about one size. At a size not seen before one
-/// depth alone tells only the level there; two tell which is better.
+/// What is added at once: one trajectory, or two of about the same size. At a new size a single
+/// depth only determines the level; two determine which depth is better.
 using Choice = std::vector<const Candidate*>;
 double cost_of(const Choice& choice);
 
@@ -17,6 +17,6 @@ double cost_of(const Choice& choice);
 std::vector<Choice> list_choices(const std::vector<Candidate>& candidates);
 
 /// The best choice by gain for cost; null when none fits the money or none helps.
-const Choice* pick(const DesignPicture& picture, const std::vector<Choice>& choices, double money);
+const Choice* pick(const GoalForecast& forecast, const std::vector<Choice>& choices, double money);
 
 }  // namespace fathom::fits

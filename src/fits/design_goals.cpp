@@ -26,7 +26,7 @@ GoalState from_draws(const DesignGoal& goal, const std::vector<double>& logarith
   state.error = state.estimate ? (range.high - range.low) / (2 * kNormal95) : kInfinity;
   // Nearly all of the posterior beyond the sizes or depths: more runs inside will not find it.
   state.out_of_reach = sample.quantile(0.05) == kInfinity || sample.quantile(0.95) == -kInfinity;
-  state.decided = state.error <= goal.wanted;
+  state.decided = state.error <= goal.target;
   return state;
 }
 
@@ -46,7 +46,7 @@ GoalState from_constants(const SurfacePosterior& posterior, const DesignGoal& go
   state.low = range.low;
   state.high = range.high;
   state.error = (range.high - range.low) / (2 * kNormal95);
-  state.decided = state.error <= goal.wanted;
+  state.decided = state.error <= goal.target;
   return state;
 }
 
@@ -57,7 +57,7 @@ GoalState from_odds(const SurfacePosterior& posterior, const DesignGoal& goal) {
                           posterior.form(LawForm::power).log_evidence;
   state.estimate = std::exp(log_odds);
   state.error = std::exp(std::fabs(log_odds));
-  state.decided = state.error >= goal.wanted;
+  state.decided = state.error >= goal.target;
   return state;
 }
 
@@ -88,7 +88,7 @@ GoalState read_goal(const SurfacePosterior& posterior, const SurfaceDraws& draws
   return from_draws(goal, draws.crossings(shallow, deep), data.log_size);
 }
 
-/// How many equally weighted draws tell as much as those that a goal is read from.
+/// The effective sample size of the draws that a goal is read from.
 double draws_behind(const SurfacePosterior& posterior, const DesignGoal& goal) {
   if (goal_form(goal) == LawForm::exponential) {
     return posterior.form(LawForm::exponential).effective_draws;
@@ -102,7 +102,7 @@ double draws_behind(const SurfacePosterior& posterior, const DesignGoal& goal) {
 }
 
 constexpr double kStep = 1e-5;
-// A crossing this far from the middle in ln N is not followed; the best depth this far is.
+// A crossing this far from the middle in ln N is not followed; the best depth kAside from it is.
 constexpr double kFar = 6;
 constexpr double kAside = 2.3;
 
@@ -139,8 +139,8 @@ LawForm goal_form(const DesignGoal& goal) {
 
 GoalState measure_goal(const SurfacePosterior& posterior, const SurfaceDraws& draws,
                        const DesignGoal& goal) {
-  // So few draws have no quantiles: where runs fit no surface, one draw can hold all the weight and
-  // its interval has no length.
+  // Fewer draws than this have no quantiles: where runs fit no surface, one draw can carry all the
+  // weight, and its interval has zero length.
   constexpr double kLeastDraws = 20;
   if (goal.kind == GoalKind::form) return from_odds(posterior, goal);
   const GoalState state = read_goal(posterior, draws, goal);
@@ -171,7 +171,7 @@ Eigen::RowVectorXd goal_row(const SurfaceColumns& columns, const DepthSurface& s
       const double x = surface.crossing(parameters, shallow, deep);
       const double centre = surface.law().centre();
       if (std::fabs(x - centre) > kFar) {
-        // Beyond all sizes, as far as is known: what is wanting is the best depth on that side.
+        // Beyond all sizes, as far as is known: what is missing is the best depth on that side.
         follow_best_depth(columns, surface, parameters, centre + std::copysign(kAside, x), row);
         break;
       }
@@ -194,13 +194,13 @@ Eigen::RowVectorXd goal_row(const SurfaceColumns& columns, const DepthSurface& s
   return row;
 }
 
-double wanted_error(const Eigen::VectorXd& parameters, const DesignGoal& goal) {
-  if (goal.kind != GoalKind::form) return goal.wanted;
-  // The forms' bends differ by s (1 - s); the odds between two points so many standard errors
-  // apart are e^(t^2 / 2).
+double target_error(const Eigen::VectorXd& parameters, const DesignGoal& goal) {
+  if (goal.kind != GoalKind::form) return goal.target;
+  // The forms' bends differ by s (1 - s); the odds between two points t standard errors apart are
+  // e^(t^2 / 2).
   const double slope = std::exp(parameters[1]);
   const double apart = std::max(0.02, slope * std::fabs(1 - slope));
-  return apart / std::sqrt(2 * std::log(std::max(1.5, goal.wanted)));
+  return apart / std::sqrt(2 * std::log(std::max(1.5, goal.target)));
 }
 
 }  // namespace fathom::fits

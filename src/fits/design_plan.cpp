@@ -6,7 +6,7 @@
 namespace fathom::fits {
 namespace {
 
-// Far ahead a choice is repeated until it costs this share of all before it.
+// A planned choice is repeated until it costs this share of everything before it.
 constexpr double kPlanStep = 0.02;
 constexpr int kPrunings = 3;
 
@@ -17,7 +17,7 @@ const PlanItem* find(const std::vector<PlanItem>& items, const Candidate& candid
   return found == items.end() ? nullptr : &*found;
 }
 
-bool decides(const DesignPicture& picture, const DesignPlan& plan) {
+bool decides(const GoalForecast& forecast, const DesignPlan& plan) {
   std::vector<const Candidate*> candidates;
   std::vector<double> times;
   for (const PlanItem& item : plan.items) {
@@ -25,11 +25,11 @@ bool decides(const DesignPicture& picture, const DesignPlan& plan) {
     candidates.push_back(item.candidate);
     times.push_back(item.times);
   }
-  return picture.decided_with(candidates, times);
+  return forecast.decided_with(candidates, times);
 }
 
-/// Leaves out as much of an item as can be: all, half or one of it.
-void reduce(const DesignPicture& start, DesignPlan& plan, PlanItem& item) {
+/// Drops as much of an item as possible: all, half or one of it.
+void reduce(const GoalForecast& start, DesignPlan& plan, PlanItem& item) {
   const double whole = item.times;
   for (const double times : {0.0, std::floor(whole / 2), whole - 1}) {
     if (times >= whole) return;
@@ -65,18 +65,17 @@ void DesignPlan::take(const Candidate& candidate) {
   }
 }
 
-std::optional<DesignPlan> greedy_plan(const DesignPicture& start,
-                                      const std::vector<Choice>& choices, double spent,
-                                      double most) {
+std::optional<DesignPlan> greedy_plan(const GoalForecast& start, const std::vector<Choice>& choices,
+                                      double spent, double most) {
   DesignPlan plan;
-  DesignPicture picture = start;
+  GoalForecast forecast = start;
   double cost = 0;
-  while (!picture.all_decided()) {
-    const Choice* next = cost < most ? pick(picture, choices, 1e300) : nullptr;
+  while (!forecast.all_decided()) {
+    const Choice* next = cost < most ? pick(forecast, choices, 1e300) : nullptr;
     if (next == nullptr) return std::nullopt;
     const double times = std::max(1.0, std::floor(kPlanStep * (spent + cost) / cost_of(*next)));
     for (const Candidate* candidate : *next) {
-      picture.add(*candidate, times);
+      forecast.add(*candidate, times);
       if (find(plan.items, *candidate) == nullptr) plan.items.push_back({candidate, 0});
       for (PlanItem& item : plan.items) {
         if (item.candidate == candidate) item.times += times;
@@ -87,7 +86,7 @@ std::optional<DesignPlan> greedy_plan(const DesignPicture& start,
   return plan;
 }
 
-void prune(const DesignPicture& start, DesignPlan& plan) {
+void prune(const GoalForecast& start, DesignPlan& plan) {
   for (int round = 0; round < kPrunings; ++round) {
     std::stable_sort(plan.items.begin(), plan.items.end(),
                      [](const PlanItem& x, const PlanItem& y) {
@@ -99,7 +98,7 @@ void prune(const DesignPicture& start, DesignPlan& plan) {
   }
 }
 
-std::optional<DesignPlan> plan_ahead(const DesignPicture& start, const std::vector<Choice>& choices,
+std::optional<DesignPlan> plan_ahead(const GoalForecast& start, const std::vector<Choice>& choices,
                                      double spent, double most) {
   std::optional<DesignPlan> plan = greedy_plan(start, choices, spent, most);
   if (plan) prune(start, *plan);

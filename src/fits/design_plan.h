@@ -1,9 +1,9 @@
-// All that would be run until every goal is decided, as far as can be foreseen.
+// The predicted way to the end: all runs until every goal is decided.
 //
-// Greedy choices (design_choice.h) buy many cheap runs early that dearer ones make needless later.
-// So the way to the end is gone greedily first and then pruned: whatever the goals can do without
-// is left out, dearest first. In the middle of a design that spares 5 to 30 % of what is still to
-// come.
+// Greedy choices (design_choice.h) buy many cheap runs early that more expensive ones make
+// redundant later. So the way to the end is first planned greedily and then pruned: everything the
+// goals can do without is dropped, most expensive first. In the middle of a design that saves 5 to
+// 30 % of the remaining cost.
 #pragma once
 
 #include <optional>
@@ -22,20 +22,19 @@ struct DesignPlan {
   std::vector<PlanItem> items;
 
   double cost() const;
-  /// Choices that the plan has left.
+  /// Choices that are still left in the plan.
   std::vector<Choice> open(const std::vector<Choice>& choices) const;
   void take(const Candidate& candidate);
 };
 
-/// Choice by choice until all goals are decided. `spent`: so far. Absent when nothing that costs up
-/// to `most` would decide them.
-std::optional<DesignPlan> greedy_plan(const DesignPicture& start,
-                                      const std::vector<Choice>& choices, double spent,
-                                      double most);
-/// Leaves out of a plan that decides all goals what they can do without.
-void prune(const DesignPicture& start, DesignPlan& plan);
-/// Both.
-std::optional<DesignPlan> plan_ahead(const DesignPicture& start, const std::vector<Choice>& choices,
+/// Adds choice by choice until all goals are decided. `spent`: so far. Absent when nothing that
+/// costs up to `most` would decide them.
+std::optional<DesignPlan> greedy_plan(const GoalForecast& start, const std::vector<Choice>& choices,
+                                      double spent, double most);
+/// Drops from a plan that decides all goals whatever they can do without.
+void prune(const GoalForecast& start, DesignPlan& plan);
+/// Plans greedily, then prunes.
+std::optional<DesignPlan> plan_ahead(const GoalForecast& start, const std::vector<Choice>& choices,
                                      double spent, double most);
 
 }  // namespace fathom::fits

@@ -15,7 +15,8 @@ namespace {
 constexpr std::size_t kFirstStride = 2;
 constexpr double kFirstReach = 1.45;
 constexpr std::array kFirstDepths{-1.3, -0.65, 0.0, 0.65, 1.3};
-// The first round may cost this share of the budget, and half of it to see so many sizes.
+// The first round may cost this share of the budget, or up to half of it to cover kFirstSizes
+// sizes.
 constexpr double kFirstShare = 0.005;
 constexpr double kFirstLimit = 0.5;
 constexpr std::size_t kFirstSizes = 4;
@@ -48,7 +49,7 @@ std::set<std::size_t> first_depths(const DesignSpec& spec, const std::vector<Can
   std::set<std::size_t> chosen;
   for (const double off : kFirstDepths) {
     std::optional<std::size_t> nearest;
-    double least = 0.6;  // further away is another depth's place
+    double least = 0.6;  // further away belongs to another offset
     for (const std::size_t c : rung) {
       const double u = std::log(static_cast<double>(candidates[c].shape.layers));
       if (std::fabs(u - best) > kFirstReach) continue;

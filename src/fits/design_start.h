@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "fits/design_picture.h"
+#include "fits/goal_forecast.h"
 
 namespace fathom::fits {
 
-/// Shapes from which on a surface is safely fitted.
+/// From this many shapes on, a surface can be fitted safely.
 inline constexpr std::size_t kFirstShapes = 14;
 
-/// Hands out seeds: the least positive number no run of the shape has.
+/// Assigns seeds: the smallest positive number that no run of the shape has.
 class Seeds {
  public:
   explicit Seeds(std::span<const RunPoint> runs) {

@@ -68,7 +68,7 @@ Places collect(const CurveFamily& curves, const std::vector<Transition>& transit
   return places;
 }
 
-/// The wider of the normal interval and the bootstrap's, side by side.
+/// The wider of the normal interval and the bootstrap's, each side separately.
 void set_intervals(const CurveFamily& curves, const Places& places, Reading reading,
                    const Eigen::MatrixXd& solver,
                    const std::vector<CurveFamily::Replicate>& replicates, double scale,

@@ -4,7 +4,7 @@
 // Generalised least squares: the transitions of neighbouring pairs share curves, so their errors
 // are correlated and the covariance C of the ln d is propagated from the curves,
 //   (a, b) = (X' C^-1 X)^-1 X' C^-1 y,  chi2 = r' C^-1 r.
-// Errors are scaled by sqrt(chi2 / dof) when that exceeds one. Two readings are open in the paper:
+// Errors are scaled by sqrt(chi2 / dof) when that exceeds one. The paper leaves two readings open:
 // the transition of (l, m) belongs to the deeper depth m, or to the midpoint (l + m) / 2.
 #pragma once
 
@@ -41,7 +41,7 @@ struct ExponentialFit {
   int degrees_of_freedom = 0;
   std::vector<TransitionPoint> points;
   // Against the published fit (laws::LevineFit): differences in joint standard errors, and the
-  // chi-square of these points about the published line (no freedom fitted).
+  // chi-square of these points about the published line (nothing fitted).
   double a_score = 0;
   double b_score = 0;
   double published_chi2 = 0;

@@ -198,7 +198,8 @@ void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& optio
     clustered = clustered || tokens.size() > 1;
   }
   fit.independent = clustered ? cluster.size() : points.size();
-  // Absolute errors shrink by (n - k) / n, squares by its root; the first is the safer side.
+  // Residuals of a fit to absolute errors shrink by (n - k) / n, those of least squares by its
+  // root; the first is the safer side.
   const double scale = std::sqrt(as_double(fit.independent) / degrees_left(fit) * as_double(runs) /
                                  std::max(1.0, as_double(runs) - fit.form.size()));
   fit.replicates.clear();
@@ -225,8 +226,8 @@ void bootstrap_joint(std::span<const RunPoint> points, const JointOptions& optio
 
 Interval widened_interval(const JointFit& fit, double estimate, const std::vector<double>& sample) {
   if (sample.size() < 20) return {-INFINITY, INFINITY};
-  // The wider of percentiles and of a normal about the estimate, side by side; its spread is the
-  // median deviation's, which a few runaway refits do not move.
+  // The wider of percentiles and a normal about the estimate, each side separately; the normal's
+  // spread is from the median deviation, which a few runaway refits do not move.
   const double student = student_quantile(0.975, degrees_left(fit));
   const double normal = 1.959964;
   const double half = normal * 1.4826 * median_deviation(sample);

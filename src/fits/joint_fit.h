@@ -2,10 +2,10 @@
 // choice of form, bootstrap.
 //
 // Starts draw exponents from [0.05, 1.2] and split the loss at the centre of the data between the
-// terms at random; each descends first a wide Huber objective (nearly least squares), the best then
+// terms at random; each first descends a wide Huber objective (nearly least squares), the best then
 // the sharp one. A minimum with a negative exponent (a law in which more width hurts) is rejected.
-// Forms are compared by AIC under the Laplace likelihood that a sharp Huber objective stands for:
-// AIC = 2 n ln(mean |ln loss - ln prediction|) + 2 k.
+// Forms are compared by AIC under the Laplace likelihood that corresponds to a sharp Huber
+// objective: AIC = 2 n ln(mean |ln loss - ln prediction|) + 2 k.
 #pragma once
 
 #include <map>
@@ -39,7 +39,7 @@ struct JointFit {
   std::size_t holdout_shapes = 0;
   std::size_t independent = 0;              // runs, or shapes where runs are trajectories
   std::vector<Eigen::VectorXd> replicates;  // bootstrap
-  std::vector<Interval> intervals;          // 95 %, one a coefficient
+  std::vector<Interval> intervals;          // 95 %, one per coefficient
 
   JointLaw law() const { return {form, coefficients}; }
 };
@@ -54,7 +54,7 @@ class JointFits {
 
   /// Absent, with the reason, when every minimum is unphysical or the runs are too few.
   std::optional<JointFit> fit(const JointForm& form, std::string& reason);
-  /// How many forms were descended to, from all their starts.
+  /// How many forms were fitted from all their starts.
   std::size_t count() const { return known_.size(); }
 
  private:
@@ -72,8 +72,8 @@ class JointFits {
 std::optional<JointFit> fit_joint(std::span<const RunPoint> points, const JointForm& form,
                                   const JointOptions& options, std::string& reason);
 
-/// The `shapes` shapes of most parameters are left out, forms refitted without them and their runs
-/// of more than `tokens_above` tokens predicted.
+/// The `shapes` largest shapes are left out, forms are refitted without them, and their runs of
+/// more than `tokens_above` tokens are predicted.
 class HeldOutShapes {
  public:
   HeldOutShapes(std::span<const RunPoint> points, const JointOptions& options, std::size_t shapes,
@@ -81,7 +81,7 @@ class HeldOutShapes {
   HeldOutShapes(const HeldOutShapes&) = delete;
   HeldOutShapes& operator=(const HeldOutShapes&) = delete;
 
-  /// Fills the holdout fields; leaves them where too few shapes are left.
+  /// Fills the holdout fields; leaves them unset where too few shapes remain.
   void judge(JointFit& fit);
 
  private:

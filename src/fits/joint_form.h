@@ -77,7 +77,7 @@ class JointObjective {
   Eigen::ArrayXXd log_terms(const Eigen::VectorXd& coefficients) const;
 
   JointForm form_;
-  Eigen::MatrixXd log_inputs_;  // one column a term
+  Eigen::MatrixXd log_inputs_;  // one column per term
   Eigen::VectorXd log_depths_;
   Eigen::VectorXd log_losses_;
 };

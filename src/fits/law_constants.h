@@ -1,7 +1,8 @@
 // a and b of ln d = a + b L in the two readings of the published law (arXiv 2006.12467), from the
 // exponential form of the surface.
 //
-//   best depth   L layers are best at width d. The published table of optimal depths reads it so.
+//   best depth   L layers are best at width d. The published table of optimal depths uses this
+//                reading.
 //   transition   m layers begin to beat the next shallower depth l at width d. The published fit
 //                was made from such transitions of trained pairs.
 //
@@ -10,7 +11,7 @@
 // is
 //   ln d = a + b L_c + ln(L_c / m) / 2,
 // so a line through these widths against m has a slope of about b sqrt(l / m): 0.82 b for depths
-// 1.5 times apart, 0.71 b for twice. It depends on which depths were trained, the best depth does
+// 1.5 times apart, 0.71 b for twice. It depends on which depths were trained; the best depth does
 // not.
 #pragma once
 
@@ -42,8 +43,8 @@ struct TransitionReading {
   std::vector<std::pair<std::int64_t, std::int64_t>> pairs;  // shallower, deeper
 };
 
-/// The line of least squares through the widths at which neighbouring trained depths cross within
-/// the sizes trained; absent when fewer than two pairs do.
+/// The least-squares line through the widths at which neighbouring trained depths cross within the
+/// sizes trained; absent when fewer than two pairs do.
 std::optional<TransitionReading> transition_constants(const SurfacePosterior& posterior);
 
 }  // namespace fathom::fits

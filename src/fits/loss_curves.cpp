@@ -13,7 +13,7 @@
 namespace fathom::fits {
 namespace {
 
-/// Sizes closer than this in ln N are one rung of a ladder: a shared curve cannot tell them apart.
+/// Sizes closer than this in ln N are one rung of a ladder: a shared curve cannot separate them.
 constexpr double kSameGridSize = 0.05;
 
 std::size_t count_sizes(std::vector<double> log_sizes) {
@@ -95,9 +95,10 @@ void CurveFamily::lay_out(std::span<const RunPoint> points) {
   }
 }
 
-/// The richest departure the sizes of a depth can bear, then the richest shared shape that leaves a
-/// fifth of the runs, and at least three, as residual. Criteria such as AICc choose simpler curves
-/// on small studies and their bias then breaks the intervals: 85 instead of 95 in 100.
+/// The richest departure the sizes of a depth can support, then the richest shared shape that
+/// leaves a fifth of the runs, and at least three, as residual. Criteria such as AICc choose
+/// simpler curves on small studies, whose bias then breaks the intervals: coverage of 85 instead of
+/// 95 in 100.
 bool CurveFamily::choose_degrees(std::span<const RunPoint> points, std::size_t sizes) {
   std::size_t fewest = sizes;
   for (const Depth& depth : depths_) fewest = std::min(fewest, depth.sizes);
@@ -178,7 +179,7 @@ double CurveFamily::covariance(const Eigen::VectorXd& a, const Eigen::VectorXd& 
 }
 
 std::vector<CurveFamily::Scatter> CurveFamily::uneven() const {
-  constexpr double kLeastFreedom = 2;  // fewer residual degrees of freedom tell nothing
+  constexpr double kLeastFreedom = 2;  // fewer residual degrees of freedom say nothing
   std::vector<Scatter> found;
   for (const Depth& depth : depths_) {
     double own = 0, own_freedom = 0, others = 0, others_freedom = 0;

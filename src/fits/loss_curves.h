@@ -5,7 +5,7 @@
 // f is a polynomial all depths share (as rich as the runs allow: it carries the common shape of a
 // loss curve), g_L a low-order departure of each depth. Differences between depths, which are
 // what transitions are read from, thus stay smooth without bending the curves themselves. The model
-// is linear, so its covariance is exact; the noise is what the runs scatter about it, seeds
+// is linear, so its covariance is exact; the noise is the scatter of the runs about it, seeds
 // included.
 #pragma once
 
@@ -37,7 +37,7 @@ class CurveFamily {
     double noise = 0;
   };
 
-  /// Absent, with the reason, when the runs leave no residual to tell noise from shape.
+  /// Absent, with the reason, when the runs leave no residual to separate noise from shape.
   static std::optional<CurveFamily> fit(std::span<const RunPoint> points, std::string& reason);
 
   const std::vector<Depth>& depths() const { return depths_; }
@@ -71,7 +71,7 @@ class CurveFamily {
   static constexpr double kUneven = 2.5;
   std::vector<Scatter> uneven() const;
 
-  /// Runs more than four standard errors off their curve, and how many.
+  /// Runs more than four standard errors off their curve, and by how many.
   std::vector<std::pair<std::string, double>> strays() const;
 
   /// Refits to resampled residuals (scaled for the degrees of freedom they lost).

@@ -1,5 +1,5 @@
-// Descent of a smooth function of a few variables: BFGS with a backtracking line search that keeps
-// the curvature condition (Nocedal & Wright, chapters 3 and 6).
+// Descent of a smooth function of a few variables: BFGS with a backtracking line search that
+// satisfies the curvature condition (Nocedal & Wright, chapters 3 and 6).
 #pragma once
 
 #include <Eigen/Core>

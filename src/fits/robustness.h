@@ -2,7 +2,7 @@
 // with another learning rate, batch size or seed; this judges how far the best depth moves.
 //
 // Shape by shape, d_i = ln loss(changed) - ln loss(as studied), of variance
-// sigma_L^2 (1/n_changed + 1/n_studied): what a shape has of its own drops out. At each size
+// sigma_L^2 (1/n_changed + 1/n_studied): a shape's own deviation drops out. At each size
 //   d_i = level + tilt ln L_i,
 // and a tilt moves the minimum of a bowl of curvature k by -tilt / k in ln L. k comes from the
 // study's surface with its uncertainty.
@@ -45,9 +45,9 @@ struct Robustness {
   std::vector<ChangeVerdict> changes;
 };
 
-/// At `params`. A change holds when the best depth stays inside the study's interval and is told as
-/// sharply as that; it does not when it leaves the interval and the shift is not noise. Absent,
-/// with the reason, when the study has no surface.
+/// At `params`. A change holds when the best depth stays inside the study's interval and is
+/// determined as precisely as that; it does not when it leaves the interval and the shift is not
+/// noise. Absent, with the reason, when the study has no surface.
 std::optional<Robustness> judge_robustness(std::span<const RunPoint> study,
                                            std::span<const TrainingChange> changes, double params,
                                            const SurfaceOptions& options, std::string& reason);

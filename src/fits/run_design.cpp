@@ -18,11 +18,11 @@ namespace fathom::fits {
 namespace {
 
 constexpr std::size_t kDesignDraws = 1000;
-// A plan ends at so many times the budget.
+// Planning gives up at this many times the budget.
 constexpr double kFarCost = 100;
-// A round costs at most this share of what was spent before it, early choices resting on little,
-// and at most half of what is foreseen to be missing, so that a design does not run past its end;
-// but never so little that rounds outnumber what they tell.
+// A round costs at most this share of what was spent before it, because early choices rest on
+// little evidence, and at most half of what is predicted to be missing, so that a design does not
+// overshoot its end; but never so little that there are more rounds than they are worth.
 constexpr double kGrowth = 0.1;
 constexpr double kApproach = 0.5;
 constexpr double kLeastGrowth = 0.03;
@@ -58,8 +58,8 @@ void check(const DesignSpec& spec, const std::vector<Candidate>& candidates) {
                                   format_significant(cheapest, 3)));
   }
   for (const DesignGoal& goal : spec.goals) {
-    if (!(goal.wanted > 0)) {
-      throw ConfigError(fmt::format("the wanted error of {} is not above zero", goal_name(goal)));
+    if (!(goal.target > 0)) {
+      throw ConfigError(fmt::format("the target error of {} is not above zero", goal_name(goal)));
     }
     if (goal.kind == GoalKind::best_depth &&
         (goal.params < spec.limits.smallest || goal.params > spec.limits.largest)) {
@@ -114,12 +114,12 @@ std::optional<double> cost_with_wider_limits(const SurfacePosterior& posterior,
     wider.smallest = std::min(wider.smallest, std::max(expected / 2, wider.smallest / 100));
   }
   std::vector<Candidate> candidates = list_candidates(spec, wider);
-  const DesignPicture picture = DesignPicture::cautious(posterior, candidates, states);
-  const auto plan = plan_ahead(picture, list_choices(candidates), 0, kFarCost * spec.budget);
+  const GoalForecast forecast = GoalForecast::cautious(posterior, candidates, states);
+  const auto plan = plan_ahead(forecast, list_choices(candidates), 0, kFarCost * spec.budget);
   return plan ? std::optional(plan->cost()) : std::nullopt;
 }
 
-/// The runs reach, nearly, to the ends of the sizes and depths allowed.
+/// Whether the runs nearly reach the ends of the allowed sizes and depths.
 bool covers(const SurfaceData& data, const CandidateLimits& limits) {
   constexpr double kNearly = 0.4;  // of ln N
   return data.log_size.low < std::log(limits.smallest) + kNearly &&
@@ -148,10 +148,10 @@ void measure_goals(const SurfacePosterior& posterior, const DesignSpec& spec,
     // What lies beyond the runs may still lie within the limits.
     step.goals.back().out_of_reach &= covers(posterior.data(), spec.limits);
   }
-  // Misfit is judged better as runs come in: half the budget is spent before it ends a study.
+  // Misfit is estimated better as runs come in: it may end a study only after half the budget.
   if (step.spent <= spec.budget / 2) return;
-  const DesignPicture best =
-      DesignPicture::hopeful(posterior, candidates, step.goals).without_noise(candidates);
+  const GoalForecast best =
+      GoalForecast::hopeful(posterior, candidates, step.goals).without_noise(candidates);
   for (std::size_t g = 0; g < step.goals.size(); ++g) {
     if (!step.goals[g].decided) step.goals[g].out_of_reach |= best.need(g) > 1;
   }
@@ -163,34 +163,35 @@ double round_cost(const DesignSpec& spec, const DesignStep& step, double money) 
   return std::min(most, std::max(kApproach * *step.cost_to_decide, kLeastGrowth * step.spent));
 }
 
-/// The part of the way to the end that fits the round, what gains most for its cost first; where no
-/// end is in sight, whatever gains most for its cost.
+/// The part of the planned way to the end that fits the round, best gain for its cost first; where
+/// no end is in sight, whatever gains most for its cost.
 void choose_batch(const SurfacePosterior& posterior, const DesignSpec& spec,
                   std::vector<Candidate>& candidates, double money, Seeds& seeds,
                   DesignStep& step) {
   std::vector<GoalState> followed = step.goals;
   for (GoalState& goal : followed) goal.decided |= goal.out_of_reach;
-  DesignPicture picture = DesignPicture::cautious(posterior, candidates, followed);
+  GoalForecast forecast = GoalForecast::cautious(posterior, candidates, followed);
   const std::vector<Choice> choices = list_choices(candidates);
-  std::optional<DesignPlan> plan = plan_ahead(picture, choices, step.spent, kFarCost * spec.budget);
+  std::optional<DesignPlan> plan =
+      plan_ahead(forecast, choices, step.spent, kFarCost * spec.budget);
   if (plan) step.cost_to_decide = plan->cost();
   const double round = round_cost(spec, step, money);
-  while (!picture.all_decided() && step.batch_cost < round) {
+  while (!forecast.all_decided() && step.batch_cost < round) {
     const double most = step.batch.empty() ? money : round - step.batch_cost;
     const std::vector<Choice> open = plan ? plan->open(choices) : choices;
-    const Choice* next = pick(picture, open, most);
-    // Too little money for the way to the end: whatever it buys.
-    if (next == nullptr && step.batch.empty()) next = pick(picture, choices, most);
+    const Choice* next = pick(forecast, open, most);
+    // Too little money for the way to the end: take whatever it buys.
+    if (next == nullptr && step.batch.empty()) next = pick(forecast, choices, most);
     if (next == nullptr) break;
     for (const Candidate* candidate : *next) {
       ask_for(*candidate, seeds, step);
-      picture.add(*candidate);
+      forecast.add(*candidate);
       if (plan) plan->take(*candidate);
     }
   }
   for (std::size_t g = 0; g < step.goals.size(); ++g) {
-    const bool foreseen = step.goals[g].goal.kind != GoalKind::form && !followed[g].decided;
-    if (foreseen) step.goals[g].expected = picture.expected_error(g);
+    const bool predicted = step.goals[g].goal.kind != GoalKind::form && !followed[g].decided;
+    if (predicted) step.goals[g].expected = forecast.expected_error(g);
   }
 }
 

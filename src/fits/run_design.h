@@ -1,18 +1,17 @@
-// Which runs to make next: from the runs so far and what is to be decided, the batch with the
-// largest expected drop of the goals' errors for its cost.
+// Which runs to make next: from the runs so far and the goals, the batch with the largest expected
+// drop of the goals' errors for its cost.
 //
 // A pure function of its arguments: the same records give the same batch, so a study that was
-// stopped goes on as if it had not been. Rounds: with too few runs for a surface, a first round
-// spreads depths around the published best depth over the smaller sizes. From then on the surface
-// is fitted (surface_posterior.h), each goal's error is that of the posterior, the way to the
-// wanted errors is planned (design_plan.h) in linear pictures of the surface (design_mixture.h),
-// and of the plan those trajectories (shape, next seed, all training lengths) are taken first that
-// have the largest
-//   sum over undecided goals of 2 ln(error now / error foreseen with it), over its cost.
-// A goal is decided when its error is at most the wanted one. A goal is out of reach when even all
-// allowed shapes without noise would leave more (what remains is misfit), or when the answer lies
-// beyond the sizes or depths allowed; then its one-sided bound stands and the cost of deciding it
-// with wider limits is foretold.
+// stopped continues as if it had not been. With too few runs for a surface, a first round spreads
+// depths around the published best depth over the smaller sizes. From then on the surface is fitted
+// (surface_posterior.h), each goal's error is read from the posterior, and the way to the target
+// errors is planned (design_plan.h) with linearised surfaces (linearised_mixture.h). From that plan
+// the trajectories (shape, next seed, all training lengths) are taken first that have the largest
+//   sum over undecided goals of 2 ln(error now / predicted error with it), over its cost.
+// A goal is decided when its error is at most the target. A goal is out of reach when even all
+// allowed shapes without noise would leave a larger error (what remains is misfit), or when the
+// answer lies beyond the allowed sizes or depths; then its one-sided bound is reported, with the
+// predicted cost of deciding it with wider limits.
 #pragma once
 
 #include <functional>
@@ -41,7 +40,7 @@ constexpr auto enum_names(GoalKind) {
 
 struct DesignGoal {
   GoalKind kind = GoalKind::slope;
-  double wanted = 0;  // standard error; for the form the odds, either way
+  double target = 0;  // standard error; for the form the odds, either way
   std::int64_t shallow = 0;
   std::int64_t deep = 0;
   double params = 0;
@@ -78,7 +77,7 @@ struct GoalState {
   std::optional<double> estimate;  // of a, b, N, L or the odds of the exponential law
   std::optional<double> low;       // 95 %, in the same unit; absent: no bound
   std::optional<double> high;
-  double error = 0;     // standard error as DesignGoal::wanted counts it; infinite: no estimate
+  double error = 0;     // standard error as DesignGoal::target counts it; infinite: no estimate
   double expected = 0;  // after the batch
   bool decided = false;
   bool out_of_reach = false;
@@ -95,7 +94,7 @@ struct DesignStep {
   std::vector<DesignRun> batch;  // empty at an end
   double batch_cost = 0;
   double spent = 0;  // on the runs so far
-  /// Cost from now until all goals are decided, as foreseen; absent when no number of allowed runs
+  /// Cost from now until all goals are decided, as predicted; absent when no number of allowed runs
   /// would.
   std::optional<double> cost_to_decide;
 };

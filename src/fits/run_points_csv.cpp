@@ -37,7 +37,7 @@ const std::map<std::string, std::vector<std::string>>& aliases() {
   return names;
 }
 
-/// The column that plays the part; empty when the table has none.
+/// The column that holds `part`; empty when the table has none.
 std::string find_column(const CsvTable& table, const PointSelection& selection,
                         const std::string& part, const std::string& origin) {
   const auto named = selection.columns.find(part);

@@ -1,5 +1,5 @@
-// A table of finished runs: columns id, layers, width, params, tokens, loss, seed (any order, more
-// columns are ignored). The names that other tools give them are taken too (d_model, val_loss,
+// A table of finished runs: columns id, layers, width, params, tokens, loss, seed (any order, other
+// columns are ignored). The names that other tools give them are accepted too (d_model, val_loss,
 // ...); id and seed may be missing.
 #pragma once
 

@@ -1,10 +1,10 @@
 // Smooth random functions of size, depth and length as a short sum of basis functions.
 //
 // A Gaussian process with kernel exp(-(t - t')^2 / 2 l^2), or the mean of such kernels of several
-// lengths l, is on a stretch, to three digits, sum_j b_j f_j(t) with independent standard normal
-// b_j: f_j from the eigenvectors of the kernel on a grid (Nystroem). Products of such functions
-// give the kernel that is the product over size, depth and length. Low rank makes a likelihood cost
-// (rows x functions^2) instead of rows^3.
+// lengths l, equals, on an interval and to three digits, sum_j b_j f_j(t) with independent standard
+// normal b_j: f_j from the eigenvectors of the kernel on a grid (Nystroem). Products of such
+// functions give the kernel that is the product over size, depth and length. Low rank makes a
+// likelihood cost (rows x functions^2) instead of rows^3.
 #pragma once
 
 #include <Eigen/Core>

@@ -83,7 +83,7 @@ TokenRule find_token_rule(const std::vector<RunPoint>& compared) {
   return {std::exp(quantile(fixed ? tokens : ratios, 0.5)), !fixed};
 }
 
-/// Says so when depths of equal size were trained on different token counts: the curves would then
+/// Warns when depths of equal size were trained on different token counts: the curves would then
 /// compare training lengths.
 void check_tokens(const std::vector<RunPoint>& compared, StudyFit& fit) {
   double worst = 1;
@@ -175,7 +175,7 @@ void fit_joint_forms(std::span<const RunPoint> points, const DesignCheck& design
   HeldOutShapes held_out(points, options.joint, left_out, options.holdout_tokens_above);
   std::string reason;
   for (const JointForm& form : candidate_forms(design.separates_tokens)) {
-    // Two runs a coefficient: fewer and the form follows the noise.
+    // Two runs per coefficient: with fewer, the form follows the noise.
     if (points.size() < 2 * as_size(form.size())) {
       reason = fmt::format("{} runs for the {} coefficients of {}", points.size(), form.size(),
                            form.name());

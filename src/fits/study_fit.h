@@ -4,7 +4,7 @@
 //        \-> surface in size and depth: best depths, crossings, the law and its form
 //        \-> joint law in width, depth, parameters and tokens
 //
-// Whatever the runs cannot determine is absent and its reason stands in `warnings`.
+// Whatever the runs cannot determine is absent, and the reason is in `warnings`.
 #pragma once
 
 #include <optional>
@@ -25,12 +25,12 @@ struct FitOptions {
   std::size_t joint_replicates = 200;  // bootstrap, joint law
   std::uint64_t seed = 1;
   JointOptions joint;
-  SurfaceOptions surface{4000, 1};  // enough that b's error moves by 3 % only with their seed
-  std::size_t most_runs = 1200;     // of more, as many are made (condensed_runs.h)
+  SurfaceOptions surface{4000, 1};  // enough that their seed moves b's error by only 3 %
+  std::size_t most_runs = 1200;     // more are reduced to this many (condensed_runs.h)
   double holdout_tokens_above = 0;  // left-out runs of fewer tokens are not counted
 };
 
-/// How the compared runs' tokens follow their size: all alike, or so many for each parameter.
+/// How the compared runs' tokens follow their size: the same for all, or this many per parameter.
 struct TokenRule {
   double count = 20;
   bool per_parameter = true;
@@ -69,12 +69,12 @@ struct StudyFit {
   std::vector<std::string> warnings;
   std::vector<std::string> answer;  // fits/study_verdict.h
 
-  /// The runs fix something to plan with.
+  /// The runs determine something to plan with.
   bool has_law() const { return law || joint || (surface && surface->fixes_law()); }
 };
 
-/// Never throws for a poor design: that is what warnings are for. ConfigError when a run is not a
-/// run (non-positive numbers).
+/// Never throws for a poor design: that is what warnings are for. ConfigError when a run is invalid
+/// (non-positive numbers).
 StudyFit fit_study(std::span<const RunPoint> points, const FitOptions& options = {});
 
 }  // namespace fathom::fits

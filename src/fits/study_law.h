@@ -1,11 +1,11 @@
 // The law a study found, as a file and as a Law the planner can use.
 //
-// The file (JSON, schema "fathom.law.v1") holds the exponential law (of the surface where it fixes
-// one, else through the crossings), the joint law with its
-// bootstrap replicates, and the ranges of the runs. The optimum is the joint law's least loss where
-// there is one, else the exponential law's crossing. Its interval is 95 % of the replicates, or two
-// standard errors. Beyond the runs' sizes, tokens and depths every answer is extrapolated and says
-// so; a law that its runs hardly fix has objections, and the planner does not plan with it.
+// The file (JSON, schema "fathom.law.v1") holds the exponential law (of the surface where it
+// determines one, else through the crossings), the joint law with its bootstrap replicates, and the
+// ranges of the runs. The optimum is the joint law's least loss where there is one, else the
+// exponential law's crossing. Its interval is 95 % of the replicates, or two standard errors.
+// Beyond the runs' sizes, tokens and depths every answer is extrapolated and says so; a law that
+// its runs hardly determine has objections, and the planner does not plan with it.
 #pragma once
 
 #include <filesystem>
@@ -47,8 +47,8 @@ class StudyLaw : public laws::Law {
   laws::Optimum optimum_after(const laws::Budget& budget, double tokens) const override;
   std::optional<double> loss(double layers, double width, double parameters,
                              double tokens) const override;
-  /// Its optimum spans more than four times, an exponent may be zero, its runs were more than ten
-  /// times shorter or longer, or its coefficients have no run to spare.
+  /// Its optimum spans more than a factor of four, an exponent may be zero, its runs were more than
+  /// ten times shorter or longer, or its coefficients have no run to spare.
   std::vector<std::string> objections(const laws::Budget& budget, double tokens) const override;
 
  private:

@@ -29,12 +29,12 @@ std::string one_transition(const Transition& t) {
   return "";
 }
 
-/// How firmly a decided pair is told: crossings by their interval, then bounds.
+/// How loosely a decided pair is determined: crossings by their interval, then bounds.
 double looseness(const Transition& t) {
   return t.status == TransitionStatus::crossing ? std::log(*t.high / *t.low) : 1e9;
 }
 
-/// Neighbouring depths: the firmest are told in order of depth, the rest is counted.
+/// Neighbouring depths: the best determined are given in order of depth, the rest are counted.
 std::string transition_sentence(const std::vector<Transition>& transitions) {
   constexpr std::size_t kTold = 4;
   std::vector<const Transition*> decided;
@@ -47,7 +47,8 @@ std::string transition_sentence(const std::vector<Transition>& transitions) {
     return "These runs show no transition: no two depths have comparable curves.";
   }
   if (decided.empty()) {
-    return "These runs do not tell from which size on a deeper network wins, for any two depths.";
+    return "These runs do not determine from which size on a deeper network wins, for any two "
+           "depths.";
   }
   std::vector<const Transition*> told = decided;
   std::stable_sort(told.begin(), told.end(), [](const Transition* a, const Transition* b) {
@@ -80,7 +81,7 @@ std::string best_depth_text(const BestDepth& best) {
   }
   if (best.low) return fmt::format("more than {} layers at {}", layers_text(*best.low), size);
   if (best.high) return fmt::format("fewer than {} layers at {}", layers_text(*best.high), size);
-  return fmt::format("not told at {}", size);
+  return fmt::format("not determined at {}", size);
 }
 
 /// The headline: the largest size, and the smallest whose best depth has two bounds.
@@ -94,7 +95,7 @@ std::string best_depth_sentence(const SurfaceFit& surface) {
     }
   }
   if (!largest.low && !largest.high && other == nullptr) {
-    return "These runs do not tell which depth is best at any of their sizes.";
+    return "These runs do not determine which depth is best at any of their sizes.";
   }
   const bool both = largest.low && largest.high;
   return fmt::format("The best depth on this text is {}{}{}.", best_depth_text(largest),
@@ -109,7 +110,7 @@ std::string odds_text(double odds) {
 /// The law, and whether it is exponential.
 std::string form_sentence(const SurfaceFit& surface) {
   if (!surface.fixes_law()) {
-    return "How the best depth grows with size these runs do not tell: that takes more sizes.";
+    return "These runs do not determine how the best depth grows with size: that takes more sizes.";
   }
   const laws::LevineFit published;
   const LawConstants& own = surface.law;
@@ -128,12 +129,12 @@ std::string form_sentence(const SurfaceFit& surface) {
   const bool exponential = surface.exponential_odds > 1;
   if (odds < 3) {
     return fmt::format(
-        "{}; whether depth grows so, or as a power of size (N^{:.2f}), these runs "
-        "cannot tell (odds {}).",
+        "{}; these runs cannot tell whether depth grows that way or as a power of size, N^{:.2f} "
+        "(odds {}).",
         law, surface.slope, odds_text(odds));
   }
   return fmt::format(
-      "{}; the runs {} {} (odds {}).", law, odds < 20 ? "lean to" : "favour",
+      "{}; the runs {} {} (odds {}).", law, odds < 20 ? "lean towards" : "favour",
       exponential
           ? std::string("that exponential law over a power of size")
           : fmt::format("a power of size, N^{:.2f}, over that exponential law", surface.slope),

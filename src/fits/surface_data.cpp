@@ -12,8 +12,8 @@ namespace {
 
 // Lengths within a hundredth of each other are one length.
 constexpr double kSameLength = 0.01;
-// Beyond so many shapes, those of one depth within a fiftieth in size are folded together: no
-// smooth surface could tell them apart.
+// With more shapes than this, those of one depth within a fiftieth in size are folded together: no
+// smooth surface could separate them.
 constexpr std::size_t kManyShapes = 500;
 constexpr double kSameSize = 0.02;
 // Sizes further apart than this are different rungs of a ladder; a ladder without gaps is cut

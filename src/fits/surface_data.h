@@ -62,7 +62,7 @@ struct SurfaceData {
   double centre() const { return (log_size.low + log_size.high) / 2; }
 };
 
-/// The points in any order; finite positive numbers are the caller's promise.
+/// The points in any order; the caller guarantees finite positive numbers.
 SurfaceData fold_runs(std::span<const RunPoint> points);
 
 }  // namespace fathom::fits

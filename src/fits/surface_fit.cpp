@@ -22,7 +22,7 @@ void set_slope(const SurfacePosterior& posterior, SurfaceFit& fit) {
   fit.slope_interval = slope.interval();
 }
 
-/// Rows of one rung foretold from the others, about the rung's own level: squared errors' mean.
+/// The mean squared error of one rung's rows predicted from the others, about the rung's own level.
 double heldout_square(const SurfacePosterior& posterior, const FormPosterior& form,
                       const std::vector<std::size_t>& rung) {
   const SurfaceData& data = posterior.data();
@@ -70,7 +70,8 @@ double heldout_error(const SurfacePosterior& posterior, const FormPosterior& for
 
 void compare_forms(const SurfacePosterior& posterior, SurfaceFit& fit) {
   double least = 1e300;
-  // One misfit for all: that of the free form, which holds the others but for their own curves.
+  // One misfit for all: that of the free form, which contains the others except for their own
+  // curves.
   const std::size_t k = posterior.form(LawForm::free).best_misfit();
   for (const LawForm name : kLawForms) {
     const FormPosterior& form = posterior.form(name);

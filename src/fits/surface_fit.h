@@ -26,8 +26,8 @@ struct SurfaceForm {
   double delta_aic = 0;    // above the least
   double probability = 0;  // after the runs, all forms equally likely before
   double log_evidence = 0;
-  /// Root mean square of ln loss of runs of a size that was left out, about that size's own level,
-  /// mean over sizes: how well the form foretells the order and spacing of depths at a new size.
+  /// Root mean square error in ln loss of the runs of a left-out size, about that size's own level,
+  /// mean over sizes: how well the form predicts the order and spacing of depths at a new size.
   double heldout_error = 0;
 };
 
@@ -50,7 +50,7 @@ struct LengthMove {
   bool moves() const { return interval.low > 0 || interval.high < 0; }
 };
 
-/// The law of runs of about one training length by themselves.
+/// The law from the runs of about one training length alone.
 struct LengthLaw {
   double share = 1;  // of the longest training at each size
   Interval tokens;   // of these runs
@@ -78,7 +78,8 @@ struct SurfaceFit {
   std::optional<LengthMove> length_move;  // where runs differ in length
   std::vector<LengthLaw> lengths;         // shortest first
 
-  /// b is told from 0 and to better than a half, so that the law is one to plan with.
+  /// b is distinguished from 0 and known to better than a half, so that the law is one to plan
+  /// with.
   bool fixes_law() const { return law.b_interval.low > 0 && law.b_error <= law.b / 2; }
   const SurfaceForm& form(LawForm form) const { return forms[static_cast<std::size_t>(form)]; }
 };
@@ -86,7 +87,7 @@ struct SurfaceFit {
 /// The sizes best depths are given for: both ends and 1, 2, 5 times powers of ten between.
 std::vector<double> shown_sizes(const SurfaceData& data);
 
-/// ln L that best depths are looked for in: somewhat beyond the depths trained.
+/// The ln L in which best depths are searched: somewhat beyond the depths trained.
 Interval depths_searched(const SurfaceData& data);
 
 /// At any size.
@@ -94,7 +95,7 @@ BestDepth best_depth_at(const SurfacePosterior& posterior, double params);
 
 SurfaceFit summarise_surface(const SurfacePosterior& posterior);
 
-/// Absent, with the reason, when the runs cannot hold a surface. The order of the runs does not
+/// Absent, with the reason, when the runs cannot support a surface. The order of the runs does not
 /// matter.
 std::optional<SurfaceFit> fit_surface(std::span<const RunPoint> points,
                                       const SurfaceOptions& options, std::string& reason);

@@ -1,5 +1,5 @@
-// The law after each training length: runs of about one length fitted by themselves, beside the
-// one parameter of the common fit that moves the law (SurfaceFit::length_move).
+// The law at each training length: runs of about one length fitted by themselves, alongside the one
+// parameter of the common fit that moves the law (SurfaceFit::length_move).
 #pragma once
 
 #include <span>

@@ -64,7 +64,7 @@ Eigen::RowVectorXd SurfaceColumns::level(const SurfacePlace& place) const {
   const double t = (place.x - range_.log_size.low) / half - 1;
   Eigen::RowVectorXd values(fixed_ + bends());
   values.head(3) << 1, t, t * t;
-  // What longer training gains bends with size too; without that, misfit would have to hold it.
+  // What longer training gains bends with size too; without that, misfit would have to absorb it.
   if (fixed_ > 3) values.segment(3, 3) << place.z, place.z * t, place.z * t * t;
   if (fixed_ > 6) values[6] = place.z * place.z;
   values.tail(bends()) = bend_.at(place.x).transpose();

@@ -2,16 +2,17 @@
 //
 //   ln loss = g(x, z) + penalty(x, u, z; theta) + delta(x, u, z) + shape + noise
 //
-//   g       a quadratic in ln N (and in the length), plus a smooth random bend that all depths
-//   share penalty depth_surface.h delta   misfit: a smooth random function of size and depth that
-//   stands for whatever the law and
-//           the bowl do not know; its size is judged from the runs, so a surface of another shape
-//           widens every interval instead of passing unnoticed
-//   shape   what sets one shape apart from its neighbours, common to its repeats
-//   noise   sigma_L N^s e^(tz) e, a deviation for each depth, drawn towards a common one (partial
-//           pooling: ln(sigma_L / sigma) has a Student prior, so that one wild depth is let go) and
-//           changing with size and training length; the lengths of one trajectory are correlated
-//           by rho
+//   g        a quadratic in ln N (and in the length), plus a smooth random bend that all depths
+//            share
+//   penalty  depth_surface.h
+//   delta    misfit: a smooth random function of size and depth for whatever the law and the bowl
+//            do not capture; its size is estimated from the runs, so a surface of another shape
+//            widens every interval instead of passing unnoticed
+//   shape    what sets one shape apart from its neighbours, common to its repeats
+//   noise    sigma_L N^s e^(tz) e, a deviation for each depth, shrunk towards a common one (partial
+//            pooling: ln(sigma_L / sigma) has a Student prior, so that one outlying depth is not
+//            pulled in) and changing with size and training length; the lengths of one trajectory
+//            are correlated by rho
 //
 // With c the coefficients of g and delta (flat or standard normal), A their columns whitened by the
 // noise covariance R of the row means, e the whitened residual and M = A'A + prior precision,
@@ -31,7 +32,7 @@ inline constexpr double kBeyondDepths = 0.7;
 /// Deviations of everything random, as logarithms.
 struct SurfaceScales {
   double log_noise = 0;        // ln sigma of an ordinary depth, mid-size, longest training
-  Eigen::VectorXd log_depths;  // ln(sigma_L / sigma), one a depth
+  Eigen::VectorXd log_depths;  // ln(sigma_L / sigma), one per depth
   double noise_by_size = 0;    // d ln sigma / d ln N
   double noise_by_length = 0;  // d ln sigma / dz
   double log_shape = 0;        // ln(shape deviation / sigma)
@@ -47,7 +48,7 @@ struct SurfaceScales {
   double length_correlation() const;
 };
 
-/// The columns of g and delta at any place: those of g are the fixed ones and then the bend's.
+/// The columns of g and delta at any place: those of g are the fixed ones, then the bend's.
 class SurfaceColumns {
  public:
   struct Range {

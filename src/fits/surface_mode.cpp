@@ -47,7 +47,7 @@ Step evaluate(const SurfaceLikelihood& likelihood, const SurfaceLikelihood::Prep
   return step;
 }
 
-/// Where a damped step leads. A parameter that is held has no slope and no company.
+/// Where a damped step leads. A held parameter has zero slope and no coupling to the others.
 Eigen::VectorXd damped_move(const Step& step, double damping, std::optional<Eigen::Index> held) {
   Eigen::MatrixXd damped = step.information;
   Eigen::VectorXd slope = step.slope;

@@ -1,5 +1,5 @@
-// One form of the surface at given scales: the parameters of the highest posterior density, and how
-// the posterior runs on from there.
+// One form of the surface at given scales: the parameters of the highest posterior density, and the
+// posterior's course from there.
 #pragma once
 
 #include <Eigen/Core>
@@ -19,14 +19,14 @@ struct SurfaceMode {
   double weight = 0;            // share of this misfit in the form's posterior
 };
 
-/// What is believed of a form's parameters before these runs.
+/// The prior of a form's parameters before these runs.
 DepthSurface::Prior surface_prior(const SurfaceData& data, const DepthSurface& surface);
 /// ln p(parameters | y, scales), up to a constant: one value of SurfaceMode::log_posterior.
 double log_posterior(const SurfaceLikelihood& likelihood,
                      const SurfaceLikelihood::Prepared& prepared, const DepthSurface& surface,
                      const Eigen::VectorXd& parameters);
 
-/// The most likely of a coarse net of starts.
+/// The most likely of a coarse grid of starts.
 Eigen::VectorXd best_start(const SurfaceLikelihood& likelihood,
                            const SurfaceLikelihood::Prepared& prepared,
                            const DepthSurface& surface);
@@ -37,8 +37,8 @@ SurfaceMode find_mode(const SurfaceLikelihood& likelihood,
                       const Eigen::VectorXd& start,
                       std::optional<Eigen::Index> held = std::nullopt);
 
-/// Along ln(pq), how fast both sides of the bowl steepen: the parameter that runs tell least. Runs
-/// far from the best depth fix the penalty there, so all others follow it on a bent line.
+/// Along ln(pq), how fast both sides of the bowl steepen: the parameter that runs determine least.
+/// Runs far from the best depth fix the penalty there, so all others follow it on a bent line.
 Crest crest_of(const SurfaceLikelihood& likelihood, const SurfaceLikelihood::Prepared& prepared,
                const DepthSurface& surface, const SurfaceMode& mode);
 

@@ -14,7 +14,7 @@ namespace {
 
 // Misfit in units of the noise: the ends are "none to speak of" and "nothing but misfit".
 constexpr std::array kMisfits{0.02, 0.45, 0.75, 1.2, 2.0, 3.5, 6.0};
-// Least runs, depths and sizes for a surface: eight coefficients and something left over.
+// The fewest runs, depths and sizes for a surface: eight coefficients and something left over.
 constexpr std::size_t kLeastRows = 10;
 constexpr std::size_t kLeastDepths = 3;
 constexpr std::size_t kLeastRungs = 3;
@@ -22,8 +22,8 @@ constexpr std::size_t kLeastRungs = 3;
 const double kMostLengthApart = std::log(1e4);
 
 /// ln prior weight of each misfit: either there is none, or it is about twice the noise
-/// (log-normal). Chosen on planted worlds so that intervals hold about as often with a hidden bend
-/// as without one (docs/fitting.md, section 8).
+/// (log-normal). Chosen on planted worlds so that intervals cover the truth about as often with a
+/// hidden bend as without one (docs/fitting.md, section 8).
 std::vector<double> misfit_priors() {
   constexpr double kNone = 0.45;
   constexpr double kMedian = 2;  // of the noise
@@ -96,7 +96,7 @@ bool SurfacePosterior::fit_form(LawForm form, const SurfaceOptions& options) {
     const SurfaceMode& mode = result.modes.back();
     const double log_determinant =
         2 * mode.information.llt().matrixLLT().diagonal().array().log().sum();
-    // The other scales stand at their mode; how sharply they do differs little between misfits.
+    // The other scales are at their mode; how sharp that mode is differs little between misfits.
     evidence.push_back(mode.log_posterior + count / 2 * std::log(2 * std::numbers::pi) -
                        log_determinant / 2 + log_misfit_priors_[k] +
                        log_scales_prior(likelihood_, misfits_[k].scales));
@@ -135,7 +135,7 @@ void SurfacePosterior::draw(FormPosterior& form, const SurfaceOptions& options) 
   WeightedDraws sample = sample_modes(modes, log_density, options.draws, options.seed, stream);
   form.draws = std::move(sample.draws);
   form.effective_draws = sample.effective;
-  // What a Student density holds more than a normal one of the same information.
+  // The extra mass of a Student density over a normal one of the same information.
   form.log_evidence += sample.log_correction + std::lgamma((degrees + dimension) / 2) -
                        std::lgamma(degrees / 2) - dimension / 2 * std::log(degrees / 2);
 }

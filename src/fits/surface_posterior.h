@@ -30,7 +30,7 @@ struct SurfaceOptions {
 struct FormPosterior {
   DepthSurface surface;
   std::vector<SurfaceMode> modes;   // by misfit
-  std::vector<WeightedDraw> draws;  // their mode is the misfit
+  std::vector<WeightedDraw> draws;  // a draw's mode is its misfit
   double log_evidence = 0;
   double effective_draws = 0;
 
@@ -40,7 +40,7 @@ struct FormPosterior {
 
 class SurfacePosterior {
  public:
-  /// Absent, with the reason, when the runs cannot hold a surface.
+  /// Absent, with the reason, when the runs cannot support a surface.
   static std::optional<SurfacePosterior> fit(std::span<const RunPoint> points,
                                              const SurfaceOptions& options, std::string& reason);
 

@@ -20,7 +20,7 @@ constexpr double kBySizeWidth = 0.25;   // noise as N^-0.25 is one deviation awa
 constexpr double kByLengthWidth = 0.7;  // as T^-0.7
 constexpr double kLengthLogitWidth = 1.5;
 
-/// Where each scale stands among the fitted ones.
+/// The place of each scale among the fitted ones.
 struct ScalePlaces {
   Eigen::Index noise = 0;
   Eigen::Index depths = 1;
@@ -96,8 +96,8 @@ void add_priors(const SurfaceLikelihood& likelihood, const SurfaceScales& scales
   add_normal(scales.length_logit, 0, kLengthLogitWidth, objective, gradient[places.logit]);
 }
 
-/// Adds the slopes by everything that one trajectory's noise covariance S depends on;
-/// `pull` is minus twice the derivative of the objective by S.
+/// Adds the slopes with respect to everything that one trajectory's noise covariance S depends on;
+/// `pull` is minus twice the derivative of the objective with respect to S.
 void add_noise_slopes(const SurfaceData& data, const ShapeBlock& block, const RepeatUnit& unit,
                       const SurfaceScales& scales, const Eigen::MatrixXd& covariance,
                       const Eigen::MatrixXd& pull, Eigen::VectorXd& gradient) {
@@ -115,8 +115,8 @@ void add_noise_slopes(const SurfaceData& data, const ShapeBlock& block, const Re
   gradient[places.logit] -= (each.sum() - each.trace()) * (1 - scales.length_correlation()) / 2;
 }
 
-/// Adds the slopes by the parameters of R, the covariance of the row means, and of the repeats'
-/// scatter.
+/// Adds the slopes with respect to the parameters of R, the covariance of the row means, and of the
+/// repeats' scatter.
 void add_block_slopes(const SurfaceLikelihood& likelihood, const SurfaceLikelihood::Prepared& at,
                       const Eigen::MatrixXd& projection, const Eigen::VectorXd& residual,
                       Eigen::VectorXd& gradient) {

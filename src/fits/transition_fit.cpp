@@ -33,7 +33,7 @@ double bootstrap_score(const CurveFamily& curves, std::size_t shallow, std::size
   return scores.empty() ? 0 : quantile(scores, 0.95);
 }
 
-/// The zero of f between a and b, where its sign differs.
+/// The zero of f between a and b, where its signs differ.
 template <class Function>
 double bisect(Function&& f, double a, double b) {
   const bool rising = f(a) < 0;

@@ -3,9 +3,9 @@
 // On the fitted curves the gain is Delta(x) = ln loss(shallow) - ln loss(deep), x = ln N. Sizes
 // where |Delta| exceeds c standard errors are decided; c is the larger of Student's 97.5 % quantile
 // and the bootstrap's. The interval of a crossing is the undecided stretch between the last size
-// where the shallower wins and the first where the deeper does (Fieller's interval): it holds the
-// true crossing with 95 % probability, and where it runs off the grid only a one-sided bound is
-// left, which is said instead of a number.
+// where the shallower wins and the first where the deeper does (Fieller's interval): it covers the
+// true crossing with 95 % probability; where it runs off the grid, only a one-sided bound is left
+// and is reported instead of a number.
 #pragma once
 
 #include <optional>

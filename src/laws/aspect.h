@@ -1,6 +1,6 @@
-// Fixed aspect ratios: d = R L. Kaplan et al. 2020 (arXiv 2001.08361) found the loss to vary by a
-// few percent over a 40-fold range of ratios and took about 100 as fine; 64 and 128 are the habits
-// of later models. A convention, not a fit: no loss, no interval.
+// Fixed aspect ratios: d = R L. Kaplan et al. 2020 (arXiv 2001.08361) found that the loss varies by
+// a few percent over a 40-fold range of ratios and considered about 100 fine; 64 and 128 are the
+// habits of later models. A convention, not a fit: no loss, no interval.
 #pragma once
 
 #include "laws/law.h"

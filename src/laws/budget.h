@@ -1,4 +1,4 @@
-// A budget: which count is held equal, and the surface of (depth, width) pairs that spend it.
+// A budget: which count is held constant, and the surface of (depth, width) pairs that spend it.
 //
 // The papers count c L d^2 with c = 12 (no embeddings; kPaperBlockCoefficient). With embeddings
 // counted it is c L d^2 + e V d, e = 1 tied, 2 untied. Grouped-query heads or another feed-forward
@@ -23,7 +23,7 @@ class Budget {
   double parameters() const { return parameters_; }
   double block_coefficient() const { return block_coefficient_; }
   bool counts_embeddings() const { return embedding_rows_ > 0; }
-  /// In words: "12·L·d², embeddings not counted".
+  /// As text: "12·L·d², embeddings not counted".
   std::string description() const;
 
   /// The width that spends the budget at this depth.

@@ -1,17 +1,17 @@
-// What several laws say together about one budget: the depth of least expected loss.
+// What several laws together say about one budget: the depth of least expected loss.
 //
 //   penalty(L) = sum_i w_i penalty_i(L),   w_i ~ 1 / (s_i^2 + tau^2 + (kappa r_i)^2)
 //
 // penalty_i is the loss of depth L under law i over its best on the same surface. A law's vote w_i
 // is the inverse variance of its ln L*: s_i is its own standard error (half its interval), tau the
 // spread between laws, r_i the logarithmic distance of its optimum from its data in size, tokens
-// and depth (distance_outside). Inside their data votes are nearly equal, because tau dominates;
-// outside, a vote falls to a third at twice the edge and to a twentieth at ten times. Where no
-// law has data all of them still vote, the nearest most. A law without a loss of its own borrows
-// the curve of the first voter that has one, moved in ln L to its own optimum.
+// and depth (distance_outside). Inside their data, votes are nearly equal, because tau dominates;
+// outside, a vote falls to a third at twice the edge and to a twentieth at ten times. Where no law
+// has data, all of them still vote, the nearest most. A law without a loss of its own borrows the
+// curve of the first voter that has one, moved in ln L to its own optimum.
 //
-// With equal tokens per parameter the consensus rises with the budget; tests/planner holds it to
-// that on a dense grid.
+// With equal tokens per parameter the consensus rises with the budget; tests/planner checks this on
+// a dense grid.
 #pragma once
 
 #include "laws/law.h"
@@ -40,12 +40,12 @@ class Consensus : public Law {
   static constexpr const char* kName = "consensus";
 
   /// `donor` lends its curve to voters without a loss; InternalError when it has none itself or
-  /// nobody votes. With one voter it is that law, given a loss.
+  /// there are no voters. With one voter this is that law, given a loss.
   Consensus(const std::vector<LawPointer>& voters, LawPointer donor, const Budget& budget,
             double tokens);
 
   const LawInfo& info() const override { return info_; }
-  /// The interval is the voters' weighted spread about the optimum. The votes stay those of the
+  /// The interval is the voters' weighted spread about the optimum. The votes remain those of the
   /// budget it was made for.
   Optimum optimum(const Budget& budget) const override;
   std::optional<double> loss(double layers, double width, double parameters,

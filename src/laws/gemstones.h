@@ -4,8 +4,8 @@
 //   loss = e^{c_w} w^-x_w + e^{c_L} L^-x_L + e^{c_P} P^-x_P + e^{c_T} T^-x_T + e^{c_E}
 //
 // Coefficients: the repository's fit to the cool-down losses (Huber delta 1e-4). At a fixed budget
-// P is constant, so which count P means shifts the loss but not the optimum; being additive, the
-// form gives one optimal depth for every token count, though the data show depth rising with
+// P is constant, so the choice of count for P shifts the loss but not the optimum; being additive,
+// the form gives one optimal depth for every token count, though the data show depth rising with
 // tokens.
 #pragma once
 

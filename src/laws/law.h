@@ -1,8 +1,8 @@
 // One interface for every published depth-width law.
 //
-// A law names the optimal depth on a budget surface; some also give a loss for any shape, from
-// which penalties and bands follow. Each says where its data lie, in parameters, tokens and depth;
-// one function, Law::evidence, decides from that how a statement is marked.
+// A law gives the optimal depth on a budget surface; some also give a loss for any shape, from
+// which penalties and bands follow. Each states where its data lie, in parameters, tokens and
+// depth; one function, Law::evidence, derives the mark of a statement from that.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace fathom::laws {
 
 /// How a statement is known. `fitted` means inside the data of a fit in size, tokens and depth;
-/// `convention` is what people chose, a habit or rule of thumb, without a loss measured behind it.
+/// `convention` is what people chose, a habit or rule of thumb, with no measured loss behind it.
 /// `exact` is counted, `modelled` computed from a model of the hardware.
 enum class Evidence { proved, exact, fitted, extrapolated, modelled, convention };
 constexpr auto enum_names(Evidence) {
@@ -30,7 +30,7 @@ struct LawInfo {
   std::string name;                // "levine2020"
   std::string title;               // "Levine 2020"
   std::string source;              // "arXiv 2006.12467"
-  std::string claim;               // the formula, in a line
+  std::string claim;               // the formula, in one line
   bool fitted = true;              // to measured losses; false: a convention
   Interval parameters;             // block parameters its data span
   std::string interval_meaning;    // what the interval of an optimum is
@@ -44,10 +44,10 @@ struct Place {
   double tokens = 0;
   double layers = 0;
 };
-/// How far a place lies outside a law's data: the length of the logarithmic steps to the nearest
-/// size, token count and depth that it has; 0 inside.
+/// How far a place lies outside a law's data: the length of the vector of logarithmic steps to the
+/// nearest size, token count and depth that it has; 0 inside.
 double distance_outside(const LawInfo& law, const Place& place);
-/// The axes on which the place leaves the data, in words: "its data end at 600M parameters and 48
+/// The axes on which the place leaves the data, as text: "its data end at 600M parameters and 48
 /// layers"; empty inside.
 std::string outside_text(const LawInfo& law, const Place& place);
 
@@ -75,13 +75,13 @@ class Law {
 
   bool has_loss() const { return loss(12, 768, 1e8, 1e10).has_value(); }
 
-  /// Why nobody should plan this budget with it, each a clause about "it"; empty for laws that know
-  /// enough.
+  /// Why this budget should not be planned with it, each a clause about "it"; empty for laws that
+  /// know enough.
   virtual std::vector<std::string> objections(const Budget& budget, double tokens) const;
 
   /// The mark of what the law says about this place.
   virtual Evidence evidence(const Place& place) const;
-  /// The mark of a loss or penalty of its; differs for laws that borrow one.
+  /// The mark of its loss or penalty; differs for laws that borrow one.
   virtual Evidence loss_evidence(const Place& place) const { return evidence(place); }
   /// The mark of its optimum on this surface.
   Evidence optimum_evidence(const Budget& budget, double tokens) const;

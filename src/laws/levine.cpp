@@ -48,7 +48,7 @@ double LevineLaw::depth_at_width(double width) const {
 
 Optimum LevineLaw::optimum(const Budget& budget) const {
   // The law is stated in 12 L d^2; on that surface the closed form holds, on others the crossing of
-  // d_x(L) with the surface is searched.
+  // d_x(L) with the surface is found numerically.
   const double to_paper_count = kPaperBlockCoefficient / budget.block_coefficient();
   const double layers = budget.is_paper_count()
                             ? std::max(kMinLayers, depth_for(budget.parameters()))

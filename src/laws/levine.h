@@ -11,11 +11,11 @@
 
 namespace fathom::laws {
 
-/// The published fit; every place that needs a number of it reads this struct.
+/// The published fit; everything that needs one of its numbers reads this struct.
 ///
 /// a and b are quoted by BloombergGPT (arXiv 2303.17564), which chose its shape with them, and in
 /// BigScience's math/README.md (github.com/bigscience-workshop/bigscience). The errors and the
-/// sizes trained are not confirmed: the text of the paper at hand is an earlier version without the
+/// sizes trained are not confirmed: the version of the paper at hand is an earlier one without the
 /// fit, and no source we could read repeats them. The correlation of a and b was not found either,
 /// so it is an option of the planner.
 struct LevineFit {

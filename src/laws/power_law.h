@@ -1,8 +1,8 @@
 // L = c N^e fitted to a set of published shapes by least squares of ln L on ln N, N = 12 L d^2:
 // Chinchilla's ladder of 50 sweep models, and what released dense decoders do ("practice").
 //
-// Both describe choices that people made, not optima that they measured: what they say is marked
-// `convention`.
+// Both describe choices that people made, not optima that they measured: their statements are
+// marked `convention`.
 #pragma once
 
 #include "laws/law.h"

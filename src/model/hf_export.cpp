@@ -25,7 +25,7 @@ void scale_rows(std::vector<float>& values, std::int64_t cols, std::int64_t firs
   }
 }
 
-/// Puts the forward multipliers into the weights they can be absorbed by.
+/// Folds the forward multipliers into the weights that can absorb them.
 void fold_multipliers(const ModelSpec& spec, const HfParameter& parameter,
                       std::vector<float>& values) {
   const std::string& name = parameter.name;
@@ -167,7 +167,7 @@ void export_hf(const ModelSpec& spec, const ParameterValues& parameters, HfForma
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!std::filesystem::is_directory(folder)) {
-    throw DataError(fmt::format("{}: cannot make this folder", folder.string()));
+    throw DataError(fmt::format("{}: cannot create this folder", folder.string()));
   }
   const std::vector<HfParameter> layout = hf_parameters(spec, format);
   std::vector<TensorSpec> tensors;

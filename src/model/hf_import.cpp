@@ -111,7 +111,7 @@ void check_shape(const TensorView& tensor, const HfParameter& parameter, const H
 std::vector<float> read_parameter(const SafetensorsModel& file, const HfParameter& parameter,
                                   const std::string& origin) {
   const auto cols = as_size(parameter.cols);
-  // The shapes first: a config may ask for any size, the tensors are as large as the file.
+  // The shapes first: a config may ask for any size, but the tensors are only as large as the file.
   for (const HfPiece& piece : parameter.pieces) {
     check_shape(find_tensor(file, piece.name), parameter, piece, origin);
   }

@@ -29,7 +29,7 @@ using ParameterValues = std::map<std::string, std::vector<float>>;
 /// ConfigError, naming the switch, when the layout cannot express the model.
 void check_expressible(const ModelSpec& spec, HfFormat format);
 
-/// Writes config.json and model.safetensors (f32) into the folder, which is made if need be.
+/// Writes config.json and model.safetensors (f32) into the folder, which is created if necessary.
 void export_hf(const ModelSpec& spec, const ParameterValues& parameters, HfFormat format,
                const std::filesystem::path& folder);
 

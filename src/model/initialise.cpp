@@ -1,6 +1,6 @@
-// Initial values of parameters: normal numbers from a counter-based stream whose number is a hash
-// of the parameter's name. A value depends on its index alone, so any thread, or the GPU, may draw
-// it.
+// Initial values of parameters: normal random numbers from a counter-based stream whose number is a
+// hash of the parameter's name. A value depends on its index alone, so any thread, or the GPU, may
+// draw it.
 #include <algorithm>
 #include <thread>
 

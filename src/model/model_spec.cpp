@@ -80,7 +80,7 @@ void validate_slice(const ModelSpec& spec) {
           "slice goes with the standard parametrisation");
 }
 
-// As many as the keys heads and ffn may say.
+// The limits of the keys heads and ffn.
 constexpr std::int64_t kMostHeads = 4096, kMostFfn = 1 << 20;
 
 void validate_layers(const ModelSpec& spec) {

@@ -41,7 +41,7 @@ constexpr auto enum_names(Parametrisation) {
   return std::array{"standard", "mup", "completep"};
 }
 
-/// Post-norm schemes: how strongly the stream counts against a branch.
+/// Post-norm schemes: how strongly the stream is weighted against a branch.
 enum class DepthScheme : std::uint8_t { none, admin, deepnorm };
 constexpr auto enum_names(DepthScheme) {
   return std::array{"none", "admin", "deepnorm"};
@@ -108,7 +108,7 @@ struct ModelSpec {
   }
   bool has_uneven_layers() const { return !layer_heads.empty() || !layer_ffn.empty(); }
   std::int64_t resolved_block_size() const { return block_size ? block_size : 64; }
-  /// Attention sees more, or less, than a band of keys.
+  /// Whether attention sees more, or less, than a band of keys.
   bool has_pattern() const {
     return stride > 0 || global_tokens > 0 || random_blocks > 0 || own_block;
   }
@@ -121,54 +121,56 @@ struct ModelSpec {
   template <class Self, class Visitor>
   static void visit_keys(Self& spec, Visitor& key) {
     key("layers", spec.layers, "L, blocks of attention and feed-forward", {1, 10000});
-    key("width", spec.width, "D, of the residual stream", {1, 1 << 17});
-    key("heads", spec.heads, "H, heads of the queries", {1, 4096});
-    key("key_heads", spec.key_heads, "heads of keys and values; 0: as many as heads", {0, 4096});
+    key("width", spec.width, "D, width of the residual stream", {1, 1 << 17});
+    key("heads", spec.heads, "H, query heads", {1, 4096});
+    key("key_heads", spec.key_heads, "key and value heads; 0: as many as heads", {0, 4096});
     key("head_size", spec.head_size, "K; 0: width / heads", {0, 1 << 12});
     key("ffn", spec.ffn, "F, width of the feed-forward; 0: 4 D", {0, 1 << 20});
-    key("vocab", spec.vocab, "V; in a run spec the tokens decide when it is absent", {2, 1 << 24});
+    key("vocab", spec.vocab, "V; in a run spec, that of the tokens when absent", {2, 1 << 24});
     key("context", spec.context, "T, tokens of a sequence", {1, 1 << 20});
     key("embedding_rank", spec.embedding_rank, "r: V x r table and r x D projection; 0: full",
         {0, 1 << 17});
-    key("tied", spec.tied, "the head shares the token table");
+    key("tied", spec.tied, "the output head shares the token embedding");
     key("biases", spec.biases, "linear layers have biases");
-    key("norm", spec.norm, "where norms stand");
+    key("norm", spec.norm, "where norms are placed");
     key("norm_kind", spec.norm_kind, "layer norm or RMS norm");
     key("norm_epsilon", spec.norm_epsilon, "added to the variance");
     key("residual", spec.residual, "branches add to the stream");
     key("feed_forward", spec.feed_forward, "blocks have a feed-forward");
     key("activation", spec.activation, "of the feed-forward");
-    key("order", spec.order, "of sublayers, s attention and f feed-forward; empty: sf, L times");
+    key("order", spec.order, "order of sublayers, s attention, f feed-forward; empty: sf, L times");
     key("attention", spec.attention, "how scores become weights");
     key("mask", spec.mask, "which keys a query sees");
     key("window", spec.window, "keys less than this far away; 0: all", {0, 1 << 20});
-    key("positions", spec.positions, "how a model knows its positions");
-    key("rotary_base", spec.rotary_base, "of the slowest rotary frequency");
+    key("positions", spec.positions, "how positions are encoded");
+    key("rotary_base", spec.rotary_base, "base of the rotary frequencies");
     key("dropout", spec.dropout, "share of a branch's values that a training step drops");
-    key("parametrisation", spec.parametrisation, "how initial values and rates follow the shape");
-    key("depth_scheme", spec.depth_scheme, "of post-norm: how the stream outweighs a branch");
-    key("init_std", spec.init_std, "deviation of initial weights at the base shape");
+    key("parametrisation", spec.parametrisation,
+        "how initial weights and learning rates scale with the shape");
+    key("depth_scheme", spec.depth_scheme,
+        "post-norm only: how the stream is weighted against a branch");
+    key("init_std", spec.init_std, "standard deviation of initial weights at the base shape");
     key("base_width", spec.base_width, "where the multipliers of muP and CompleteP are 1",
         {1, 1 << 17});
     key("base_layers", spec.base_layers, "likewise for depth", {1, 10000});
     key("depth_alpha", spec.depth_alpha, "CompleteP: 1; 0.5 is the depth-muP rule", {0.5, 1});
-    key("stride", spec.stride, "keys at a multiple of this distance too; 0: none",
+    key("stride", spec.stride, "also keys at multiples of this distance; 0: none",
         {.low = 0, .high = 1 << 20, .only_when_set = true});
-    key("global_tokens", spec.global_tokens, "first tokens that all see and that see all",
+    key("global_tokens", spec.global_tokens, "first tokens that see all and are seen by all",
         {.low = 0, .high = 1 << 20, .only_when_set = true});
     key("random_blocks", spec.random_blocks, "blocks of keys drawn for each block of queries",
         {.low = 0, .high = 1 << 12, .only_when_set = true});
     key("own_block", spec.own_block, "keys of the query's own block", {.only_when_set = true});
-    key("block_size", spec.block_size, "positions of a block of the pattern; 0: 64",
+    key("block_size", spec.block_size, "positions per block of the pattern; 0: 64",
         {.low = 0, .high = 1 << 12, .only_when_set = true});
     key("features", spec.features, "random features of a head, for attention = performer",
         {.low = 0, .high = 1 << 12, .only_when_set = true});
     key("keys", spec.keys, "where keys come from", {.only_when_set = true});
-    key("projected_length", spec.projected_length, "keys that are left, for keys = projected",
+    key("projected_length", spec.projected_length, "number of keys left, for keys = projected",
         {.low = 0, .high = 1 << 20, .only_when_set = true});
-    key("attention_norm", spec.attention_norm, "RMS norm of what the heads give to a token",
+    key("attention_norm", spec.attention_norm, "RMS norm of the heads' output at each token",
         {.only_when_set = true});
-    key("slice", spec.slice, "columns of the stream that a layer has, rotating; 0: all",
+    key("slice", spec.slice, "columns of the stream that a layer uses, rotating; 0: all",
         {.low = 0, .high = 1 << 17, .only_when_set = true});
     key("layer_heads", spec.layer_heads, "heads of each layer, of the size that heads gives",
         {.only_when_set = true});

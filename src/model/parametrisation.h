@@ -43,7 +43,7 @@ struct Scaling {
   double epsilon_multiplier = 1;
 };
 
-/// `fan_in`, `fan_out` matter for DeepNorm's Xavier initialisation alone.
+/// `fan_in` and `fan_out` matter only for DeepNorm's Xavier initialisation.
 Scaling scaling_of(const ModelSpec& spec, Role role, std::int64_t fan_in, std::int64_t fan_out);
 
 double branch_multiplier(const ModelSpec& spec);

@@ -1,5 +1,5 @@
-// What a training step needs to know beside the model: the type of its activations and AdamW's
-// settings. Apart from transformer.h, so that run specs can be read without knowing any op.
+// What a training step needs to know besides the model: the type of its activations and AdamW's
+// settings. Separate from transformer.h, so that run specs can be read without knowing any op.
 #pragma once
 
 #include <array>

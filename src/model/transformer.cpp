@@ -245,7 +245,7 @@ class Builder {
       keys.map = KeyMap::project;
       weight = add_parameter(name + ".length_projection", spec_.projected_length, spec_.context,
                              Role::hidden_weight);
-      // A key that is left is as large as a token's.
+      // A projected key is as large as a token's.
       model_.parameters.back().scaling.init_std = 1 / std::sqrt(as_double(spec_.context));
     } else if (spec_.keys == KeySource::sorted) {
       keys.map = KeyMap::sort;
@@ -300,7 +300,7 @@ class Builder {
       x = normalise("final_norm", Role::final_norm);
       if (sums) remember(x_);
     }
-    // A low embedding rank holds at both ends: the head reads r numbers too.
+    // A low embedding rank applies at both ends: the head reads r numbers too.
     if (spec_.embedding_rank != 0) {
       x = linear("head.down", x, spec_.embedding_rank, Role::hidden_weight, false);
     }

@@ -53,7 +53,7 @@ struct Transformer {
   std::int64_t non_embedding_count() const;
 };
 
-/// Validates the spec and builds the finished plan. The result does not move: executors point at
+/// Validates the spec and builds the finished plan. The result does not move: executors point to
 /// its plan.
 std::unique_ptr<const Transformer> build_transformer(const ModelSpec& spec,
                                                      const BuildOptions& options);

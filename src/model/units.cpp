@@ -96,7 +96,7 @@ struct Kept {
   }
 };
 
-/// Units of one sublayer stand together; the first of one that is gone stays.
+/// Units of one sublayer are contiguous; the first unit of a sublayer that is gone stays.
 std::vector<UnitCount> drop_idle(const ModelSpec& spec, const ParameterValues& parameters,
                                  std::map<std::string, Kept>& kept) {
   const std::vector<Unit> units = units_of(spec);

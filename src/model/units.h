@@ -4,8 +4,8 @@
 //   head g     reads: rows of queries, keys and values with the biases, writes: columns of `out`;
 //              query heads that share a key head are one unit with it
 //
-// A neuron that reads nothing gives f(0) = 0, a head without values gives 0, and what nothing is
-// written from changes nothing: such a unit is idle, and the model without it gives the same.
+// A neuron that reads nothing gives f(0) = 0, a head without values gives 0, and a unit that writes
+// nothing changes nothing: such a unit is idle, and the model without it gives the same output.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ struct Unit {
 /// All units, sublayer by sublayer.
 std::vector<Unit> units_of(const ModelSpec& spec);
 
-/// Whether a head can be taken out without a change in what the others do.
+/// Whether a head can be removed without changing what the others do.
 bool has_separate_heads(const ModelSpec& spec);
 
 /// What is left of one sublayer.
@@ -53,8 +53,8 @@ struct CompactedModel {
 };
 
 /// The model without its idle units. A sublayer that is gone keeps one of them for its bias, which
-/// still counts; heads that are not separate stay. Where all layers keep as many, `heads` and `ffn`
-/// say so.
+/// still counts; heads that are not separate stay. Where all layers keep the same number, `heads`
+/// and `ffn` say so.
 CompactedModel compact(const ModelSpec& spec, const ParameterValues& parameters);
 
 }  // namespace fathom::model

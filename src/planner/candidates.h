@@ -23,7 +23,7 @@ struct Candidate {
   double tokens_per_second = 0;      // modelled, one device
   double train_seconds = 0;          // modelled, one device, the planned tokens
 
-  /// By how much it leaves the budget, in logarithms.
+  /// How far it is from the budget, in logarithms.
   double off_budget = 0;
 };
 
@@ -38,7 +38,7 @@ struct PricingContext {
 Candidate price(const Shape& shape, const PricingContext& context, double tolerance);
 
 /// One shape of the lattice for every friendly depth from `depths.low` to `depths.high`, each as
-/// near the budget as its depth allows. Constraints of `rules` hold for each.
+/// near the budget as its depth allows. The constraints of `rules` hold for each.
 std::vector<Shape> lattice(const laws::Budget& budget, const Interval& depths,
                            const ShapeRequest& base, const RoundingRules& rules);
 

@@ -1,4 +1,4 @@
-// Laws by the names that `--law` takes.
+// Laws by the names that `--law` accepts.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@
 namespace fathom::planner {
 namespace {
 
-/// With --kv-heads the group, and with it the coefficient, follows from the width: 128 per head.
+/// With --kv-heads the group, and hence the coefficient, follows from the width: 128 per head.
 ShapeRequest with_group(const PlanRequest& request, double parameters) {
   ShapeRequest base = request.base;
   if (base.kv_heads == 0) return base;

@@ -1,4 +1,4 @@
-// What a plan stands on: the budget in parameters, its tokens, and the law bound to them.
+// What a plan is based on: the budget in parameters, its tokens, and the law bound to them.
 #pragma once
 
 #include "planner/planner.h"

@@ -13,11 +13,12 @@
 namespace fathom::planner {
 namespace {
 
-/// How far shapes may leave the budget, in steps: a wider one is taken only when constraints or the
-/// coarse lattice of tiny models leave nothing inside the band. Beyond the last nothing is a plan.
+/// How far shapes may be from the budget, in steps: a wider one is used only when constraints or
+/// the coarse lattice of tiny models leave nothing inside the band. Beyond the last there is no
+/// plan.
 constexpr std::array kBudgetSlack{0.03, 0.06, 0.12};
 
-/// What the shape request asks beyond depth and width.
+/// What the shape request specifies beyond depth and width.
 ShapeRequest base_request(const PlanRequest& request) {
   ShapeRequest base = request.base;
   base.vocab = round_vocab(base.vocab, request.rules.tensor_parallel);
@@ -67,7 +68,7 @@ std::vector<Candidate> price_lattice(const Plan& plan, const PricingContext& pri
   Interval depths{std::min(plan.band.low, plan.unrounded.layers) / 2,
                   std::max({2 * plan.band.high, 2 * plan.unrounded.layers,
                             as_double(2 * rules.pipeline_parallel)})};
-  // Bands of laws far from their data open without end; nothing there is worth pricing.
+  // Bands of laws far from their data have no upper end; nothing there is worth pricing.
   depths.high = std::min(depths.high, 8 * std::max(8.0, plan.unrounded.layers));
   if (rules.max_layers > 0) {
     depths.low = std::min(depths.low, as_double(rules.max_layers) / 2);
@@ -93,7 +94,7 @@ std::vector<ObjectiveRow> choose_objectives(const Plan& plan) {
         [&](const Candidate& a, const Candidate& b) { return cost(a) < cost(b); });
   };
   const Candidate loss = best([](const Candidate& c) { return c.penalty; });
-  // Where constraints leave nothing inside the tolerance, the least loss stands for it.
+  // Where constraints leave nothing inside the tolerance, the least loss takes its place.
   const double limit = std::max(tolerance, loss.penalty);
   const auto among_equals = [&](const Candidate& c, double cost) {
     return c.penalty <= limit ? cost : HUGE_VAL;

@@ -5,7 +5,7 @@
 
 namespace fathom::planner {
 
-/// Every lattice shape around the band, priced, by depth. ConfigError when none comes near the
+/// Every lattice shape around the band, priced, by depth. ConfigError when none comes close to the
 /// budget.
 std::vector<Candidate> price_lattice(const Plan& plan, const PricingContext& pricing);
 

@@ -40,7 +40,7 @@ Statement band_statement(const Plan& plan) {
                   plan.loss_law.title, format_count(plan.tokens))};
 }
 
-/// Where the shape stands to Levine's transition; only inside that law's data.
+/// Where the shape is relative to Levine's transition; only inside that law's data.
 Statement regime_statement(const Plan& plan) {
   const std::string place = fmt::format("the transition depth of this size is {} (Levine 2020)",
                                         layers_text(plan.transition_layers));
@@ -70,12 +70,11 @@ void add_vocabulary_warning(Plan& plan) {
   if (shape.width <= shape.vocab) return;
   const double rank = as_double(shape.vocab);
   const double layers = plan.budget.parameters() / (plan.budget.block_coefficient() * rank * rank);
-  plan.warnings.push_back(fmt::format(
-      "width {} exceeds the embedding rank {} (the vocabulary): the extra width adds nothing to "
-      "what the first layer can tell apart (arXiv 2105.03928). At width {} the budget buys {} "
-      "layers "
-      "(extrapolated).",
-      shape.width, shape.vocab, shape.vocab, layers_text(layers)));
+  plan.warnings.push_back(
+      fmt::format("width {} exceeds the embedding rank {} (the vocabulary): the extra width adds "
+                  "nothing to what the first layer can distinguish (arXiv 2105.03928). At width {} "
+                  "the budget buys {} layers (extrapolated).",
+                  shape.width, shape.vocab, shape.vocab, layers_text(layers)));
 }
 
 std::string sharding_text(const Sharding& s) {
@@ -87,7 +86,7 @@ std::string sharding_text(const Sharding& s) {
   return s.recompute ? text + ", recomputation" : text;
 }
 
-/// Memory of a GPU by part, and what would fit where it does not.
+/// Memory of a GPU by part, and what would fit if it does not.
 std::string memory_text(const Plan& plan) {
   const DeviceMemory& m = plan.device_memory;
   const bool good = fits_in_memory(m, plan.hardware);
@@ -99,9 +98,9 @@ std::string memory_text(const Plan& plan) {
       gigabytes(m.gradients), gigabytes(m.optimizer), gigabytes(m.activations),
       gigabytes(m.logits));
   if (good) return text;
-  if (!plan.fitting) return text + "; nor would a million GPUs do";
+  if (!plan.fitting) return text + "; even a million GPUs would not be enough";
   const DeviceMemory enough = count_device_memory(plan.recommendation.shape, *plan.fitting);
-  return fmt::format("{}; {} would do: {} GB each", text, sharding_text(*plan.fitting),
+  return fmt::format("{}; {} would be enough: {} GB each", text, sharding_text(*plan.fitting),
                      gigabytes(enough.total()));
 }
 
@@ -130,9 +129,9 @@ void add_statements(Plan& plan) {
   }
   const double off = plan.recommendation.parameters / plan.budget.parameters() - 1;
   if (std::fabs(off) > 0.03) {
-    plan.warnings.push_back(fmt::format(
-        "rounding and constraints leave the budget by {}; relax them or change the size",
-        format_percent(off, 1)));
+    plan.warnings.push_back(
+        fmt::format("rounding and constraints miss the budget by {}; relax them or change the size",
+                    format_percent(off, 1)));
   }
   add_padding_note(plan);
   add_vocabulary_warning(plan);

@@ -22,7 +22,7 @@ constexpr int kCurvePoints = 120;
 
 void check(const PlanRequest& request) {
   if (request.parameters.has_value() == request.flops.has_value()) {
-    throw ConfigError("give either a SIZE (like 1.3B) or --flops, one of them and not both");
+    throw ConfigError("give a SIZE (like 1.3B) or --flops, and not both");
   }
   if (request.parameters && (*request.parameters < 1e4 || *request.parameters > 1e17)) {
     throw ConfigError(fmt::format("SIZE {} is outside 10K to 1e17 parameters",
@@ -103,7 +103,8 @@ std::vector<PenaltyPoint> penalty_curve(const laws::LossSurface& surface, const 
   return curve;
 }
 
-/// Levine's transition depth of the recommended shape's size, and where the shape stands to it.
+/// Levine's transition depth for the recommended shape's size, and where the shape is relative to
+/// it.
 void place_in_regime(Plan& plan) {
   const double L = as_double(plan.recommendation.shape.layers);
   const double D = as_double(plan.recommendation.shape.width);
@@ -135,7 +136,7 @@ void place_on_devices(Plan& plan) {
   }
 }
 
-/// A plan of which only the question is known.
+/// A plan with only the question filled in.
 Plan empty_plan(const PlanRequest& request, const Ground& ground,
                 const std::optional<RefusedLaw>& refused) {
   return {.request = request,

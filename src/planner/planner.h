@@ -3,9 +3,9 @@
 //   budget -> votes of the laws -> optimum (real numbers) -> lattice -> pick -> verdict
 //                    \-> band, penalties, other laws, neighbours, objectives
 //
-// The rule: among the lattice shapes that meet the budget the pick has the least expected loss, the
-// laws' penalties averaged by their votes (laws/consensus.h). Other objectives choose inside the
-// band of that same average.
+// The rule: among the lattice shapes that meet the budget, the pick has the least expected loss:
+// the laws' penalties averaged by their votes (laws/consensus.h). Other objectives choose inside
+// the band of that same average.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct PlanRequest {
   std::optional<double> parameters;  // exactly one of parameters and flops
   std::optional<double> flops;
   bool count_embeddings = false;
-  std::optional<double> tokens;  // default: so many of each parameter
+  std::optional<double> tokens;  // default: this many per parameter
   double tokens_per_parameter = kTokensPerParameter;
   std::string law = laws::Consensus::kName;
   double levine_correlation = 0;
@@ -59,7 +59,7 @@ struct PlanRequest {
 };
 
 /// Levine's regimes for a shape: deeper than the transition depth of its size, shallower, or on it
-/// (within one layer or the fit's one-sigma interval). Nothing is said outside the law's data.
+/// (within one layer or the fit's one-sigma interval). Undefined outside the law's data.
 enum class DepthRegime { efficient, transition, inefficient };
 constexpr auto enum_names(DepthRegime) {
   return std::array{"depth-efficient", "transition", "depth-inefficient"};
@@ -77,7 +77,7 @@ struct LawRow {
   std::optional<Interval> band;  // its own, when it has a loss
   double penalty;                // of its depth under the plan's law
   double vote = 0;               // its weight in the consensus
-  std::string outside;           // where it leaves its data, in words
+  std::string outside;           // where it leaves its data, as text
 };
 
 /// The whole depths inside a band.
@@ -98,15 +98,15 @@ struct ObjectiveRow {
   std::string rule;  // how it was chosen
 };
 
-/// One plain answer, drawn from the numbers of the plan; text and JSON are views of it.
+/// One plain answer, derived from the numbers of the plan; text and JSON are views of it.
 struct Verdict {
   laws::Evidence evidence = laws::Evidence::extrapolated;  // of the pick
-  std::string reason;                                      // why it is marked so
+  std::string reason;                                      // why it has that mark
   WholeDepths equals{};  // as good as the pick, clipped at what was trained
   bool clipped_low = false, clipped_high = false;
   laws::Evidence equals_evidence = laws::Evidence::extrapolated;
   std::optional<Candidate> wider, deeper;  // the ends of the equals on the lattice
-  Interval laws_range;                     // depths that the laws with the most to say ask for
+  Interval laws_range;                     // depths recommended by the laws with enough weight
   std::string lowest_law, highest_law;
   bool laws_disagree = false;               // by more than half
   std::optional<PublishedDepths> practice;  // depths of published models of this size
@@ -114,7 +114,7 @@ struct Verdict {
   std::vector<std::string> sentences;       // the first is the answer itself
 };
 
-/// A law that was asked for and is not planned with.
+/// A law that was asked for but is not planned with.
 struct RefusedLaw {
   laws::LawInfo info;
   std::vector<std::string> reasons;
@@ -146,10 +146,10 @@ struct Plan {
   std::vector<const CatalogueEntry*> neighbours;
   std::vector<Statement> statements;
   std::vector<std::string> warnings;
-  std::optional<RefusedLaw> refused;  // the consensus plans in its place
+  std::optional<RefusedLaw> refused;  // the consensus is used in its place
   Sharding sharding;
   DeviceMemory device_memory;
-  std::string memory;               // of one GPU, in words
+  std::string memory;               // of one GPU, as text
   std::optional<Sharding> fitting;  // what would fit, where this does not
   Hardware hardware;
 };

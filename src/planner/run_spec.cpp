@@ -13,9 +13,9 @@
 namespace fathom::planner {
 namespace {
 
-/// Recipes are for a GPU from here on.
+/// From this size on, recipes are for a GPU.
 constexpr double kGpuSize = 20e6;
-/// The runs in which rate and initial scale were tried: examples/small.toml.
+/// From the runs in which rate and initial scale were tried: examples/small.toml.
 constexpr double kTriedBatchTokens = 8 * 256;
 constexpr double kTriedTotalTokens = 1000 * kTriedBatchTokens;
 

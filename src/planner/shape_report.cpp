@@ -41,7 +41,7 @@ ConsensusPlace consensus_place(const NamedShape& subject, const ParameterCount& 
   const laws::LossSurface surface(law, budget, tokens);
   const laws::Optimum best = law.optimum_after(budget, tokens);
   Interval band = surface.band(kDefaultTolerance);
-  // No farther than what was trained, unless the laws themselves go there.
+  // No farther than what was trained, unless the laws themselves go further.
   band.high = std::min(band.high, std::max(law.info().layers.high, best.layers));
   return {best, surface.penalty(layers), band,
           law.loss_evidence({budget.parameters(), tokens, layers})};

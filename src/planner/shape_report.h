@@ -21,7 +21,7 @@ struct LawPlace {
   laws::Evidence evidence;
 };
 
-/// What the laws together say of this shape at its own size and tokens.
+/// What the laws together say about this shape at its own size and tokens.
 struct ConsensusPlace {
   laws::Optimum optimum;
   double penalty = 0;  // loss of its depth over the best
@@ -45,7 +45,7 @@ struct ShapeReport {
   std::int64_t step_tokens;
   double transition_width;  // Levine's, at this depth
   std::vector<LawPlace> places;
-  std::optional<ConsensusPlace> consensus;        // dense models only: the laws know no others
+  std::optional<ConsensusPlace> consensus;        // dense models only: the laws cover no others
   std::vector<const CatalogueEntry*> neighbours;  // the shape itself left out
 
   /// At or above Levine's transition width.

@@ -55,7 +55,7 @@ void add_reason(Verdict& verdict, const Plan& plan) {
 }
 
 /// The band, clipped at the depths that were trained where it lies among them, else at the deepest
-/// that a law asks for.
+/// that a law recommends.
 void add_equals(Verdict& verdict, const Plan& plan) {
   const double pick = as_double(plan.recommendation.shape.layers);
   const Interval trained = trained_depths(plan);
@@ -199,12 +199,12 @@ Verdict make_verdict(const Plan& plan) {
   }
   if (verdict.leaves_practice) {
     const bool shallower = shape.layers > verdict.practice->high;
-    sentences.push_back(fmt::format(
-        "Published models of this size have {} to {} layers. {}", verdict.practice->low,
-        verdict.practice->high,
-        shallower ? "Follow them for latency and tensor parallelism, which like width; the laws "
-                    "for loss."
-                  : "They are deeper; this budget or its constraints ask for less."));
+    sentences.push_back(
+        fmt::format("Published models of this size have {} to {} layers. {}", verdict.practice->low,
+                    verdict.practice->high,
+                    shallower ? "Follow them for latency and tensor parallelism, which favour "
+                                "width; the laws for loss."
+                              : "They are deeper; this budget or its constraints ask for less."));
   }
   return verdict;
 }

@@ -1,4 +1,5 @@
-// The verdict of a plan: what to take, what is as good, what leaving it buys, who disagrees.
+// The verdict of a plan: what to choose, what is as good, what deviating from it buys, which laws
+// disagree.
 #pragma once
 
 #include "planner/planner.h"

@@ -2,8 +2,8 @@
 //
 // It flows through the stream only: weights are not trained here. On its way it gives, for every
 // head, the derivative with respect to a gate xi that multiplies the head's output, at xi = 1
-// (arXiv 1905.10650): sum over places of <dL/dz, z> for the head's output z. One backward pass so
-// ranks all heads where removing each would take as many forward passes.
+// (arXiv 1905.10650): sum over places of <dL/dz, z> for the head's output z. Thus one backward
+// pass ranks all heads, where removing each would take one forward pass per head.
 #pragma once
 
 #include "pretrained/forward.h"

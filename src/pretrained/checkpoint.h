@@ -2,7 +2,7 @@
 //
 //   FOLDER          Hugging Face: config.json, safetensors whole or sharded, tokenizer files
 //   FILE.gguf       everything in one file
-//   FILE.bin        llama2.c, version 0; the tokenizer is tokenizer.bin beside it
+//   FILE.bin        llama2.c, version 0; the tokenizer is tokenizer.bin next to it
 //
 // Whatever the file, tensors have Hugging Face's names and the config its keys, so that one table
 // of families (families.h) serves all.

@@ -86,7 +86,7 @@ bool has_no_effect(const std::string& key) {
   return false;
 }
 
-/// What a key says when a model does not use it.
+/// The value of a key that a model does not use.
 bool says_nothing(const Json& value) {
   return value.is_null() || value == Json(false) ||
          ((value.is_object() || value.is_array()) && value.empty());

@@ -1,7 +1,7 @@
 // Values of a config.json by key, and which keys were asked for.
 //
-// What no one asks for and what is not known to leave the function alone is refused by name: a
-// model must not be measured without a part that its config asks for.
+// A key that was not asked for and is not known to leave the function unchanged is refused by name:
+// a model must not be measured without a part that its config asks for.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

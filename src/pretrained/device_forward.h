@@ -60,7 +60,7 @@ class HostedDeviceForward final : public Forward {
  public:
   HostedDeviceForward(DeviceModel& model, const Weights& weights, std::int64_t tokens);
 
-  /// `layer` is not looked at: the device has its own.
+  /// `layer` is ignored: the device has its own.
   void run_layer(const LayerWeights& layer, std::int64_t index, float* h, Scratch& scratch,
                  const LayerEdit& edit, const LayerWatch& watch) const override;
   void logits(const float* h, std::int64_t rows, Scratch& scratch, float* out) const override;

@@ -59,9 +59,9 @@ class DeviceModel {
   engine::Inference& math() const { return *math_; }
   const DeviceEnds& ends() const { return ends_; }
   std::shared_ptr<const DeviceLayer> layer(std::int64_t index);
-  /// What layers leave of the device's memory to streams and buffers.
+  /// The device memory that layers leave for streams and buffers.
   std::int64_t stream_bytes() const { return stream_bytes_; }
-  /// Whoever calls from several threads holds it while using anything of this model.
+  /// Callers from several threads hold it while using anything of this model.
   std::mutex& mutex() { return mutex_; }
 
  private:

@@ -50,12 +50,12 @@ struct Family {
                    context_key = "max_position_embeddings", epsilon_key = "rms_norm_eps",
                    activation_key = "hidden_act";
   bool embedding_root = false;  // Gemma: the embedding is multiplied by sqrt(D)
-  /// What config.json means where it is silent, as JSON: the defaults of transformers' class. Parts
-  /// of models with several towers leave such keys out.
+  /// What config.json means where a key is absent, as JSON: the defaults of transformers' class.
+  /// Parts of models with several towers leave such keys out.
   std::string_view defaults = "{}";
 };
 
-/// ConfigError that lists what is known, for another type.
+/// ConfigError that lists the known types, for any other.
 const Family& find_family(const std::string& model_type, const std::string& origin);
 std::vector<std::string> family_names();
 

@@ -58,7 +58,7 @@ class Forward {
                          const LayerEdit& edit = {}, const LayerWatch& watch = {}) const;
   /// The logits [rows, V] of `rows` states, final norm and head applied.
   virtual void logits(const float* h, std::int64_t rows, Scratch& scratch, float* out) const;
-  /// -ln p of targets[i] after state i; a negative target counts nothing and gives 0.
+  /// -ln p of targets[i] after state i; a negative target does not count and gives 0.
   void losses(const float* h, std::span<const data::TokenId> targets, Scratch& scratch,
               float* out) const;
 

@@ -36,7 +36,7 @@ constexpr std::array kSandwichNorms{Name{"post_attention_norm", "post_attention_
                                     Name{"ffn_norm", "pre_feedforward_layernorm"},
                                     Name{"post_ffw_norm", "post_feedforward_layernorm"}};
 
-/// How GGUF calls an architecture and Hugging Face its type.
+/// GGUF's name of an architecture and Hugging Face's type.
 struct Architecture {
   const char* gguf;
   const char* type;
@@ -71,7 +71,7 @@ const char* translate(const std::array<Name, N>& names, const std::string& name)
 }
 
 /// "blk.3.attn_q.weight" to "model.layers.3.self_attn.q_proj.weight"; unknown names stay, so that
-/// the check for unread tensors names them.
+/// the check for unread tensors reports them.
 std::string hf_name(const std::string& gguf, bool sandwich) {
   const std::size_t dot = gguf.rfind('.');
   if (dot == gguf.npos) return gguf;

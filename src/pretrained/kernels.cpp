@@ -41,7 +41,7 @@ inline float exponential(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * r * r + r + 1;
-  // NaN stays NaN through p; as a whole number it has no meaning, so n gives way to -127.
+  // NaN stays NaN through p; it has no value as an integer, so n is replaced by -127.
   return p * std::bit_cast<float>((static_cast<std::int32_t>(std::max(-127.0f, n)) + 127) << 23);
 }
 

@@ -1,4 +1,4 @@
-// llama2.c files (version 0): seven whole numbers, then f32 weights in a fixed order.
+// llama2.c files (version 0): seven integers, then f32 weights in a fixed order.
 //
 //   width, ffn, layers, heads, key heads, vocabulary (negative: head of its own), context; token
 //   table, attention norms of all layers, q, k, v, o of all layers, feed-forward norms, w1 (gate),
@@ -53,7 +53,7 @@ class Llama2cSource : public TensorSource {
     const std::uint64_t D = as_size(h.width), F = as_size(h.ffn),
                         V = as_size(std::abs(h.vocabulary)), size = D / as_size(h.heads),
                         G = as_size(h.key_heads) * size;
-    // Before thousands of tensors are named: the header may promise any number of layers.
+    // Checked before thousands of tensors are named: the header may claim any number of layers.
     const std::uint64_t layer = 2 * D + 2 * D * D + 2 * G * D + 3 * F * D,
                         tables = (h.vocabulary < 0 ? 2 : 1) * V * D,
                         numbers =

@@ -46,7 +46,7 @@ RotaryKind rotary_kind(const ConfigKeys& rope) {
                                      fmt::join(list_names<RotaryKind>(), ", ")));
 }
 
-/// The object that speaks of one kind of layer; nullptr: none.
+/// The object for one kind of layer; nullptr: none.
 const Json* rotary_object(const ConfigKeys& config, const char* which) {
   const Json* rope = config.find("rope_parameters");
   const Json* old = config.find("rope_scaling");

@@ -1,4 +1,4 @@
-// The tensors of a checkpoint by their Hugging Face names, whatever file and type they lie in.
+// The tensors of a checkpoint by their Hugging Face names, whatever their file and type.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ void append(Matrix& matrix, const Matrix& rows) {
   matrix.values.insert(matrix.values.end(), rows.values.begin(), rows.values.end());
 }
 
-/// Stored beside the weights, computed anew here.
+/// Stored alongside the weights, recomputed here.
 bool is_buffer(const std::string& name) {
   for (const char* ending :
        {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias", "inv_freq",
@@ -195,7 +195,7 @@ LayerWeights WeightReader::read_layer(std::int64_t index) {
   layer.ffn_in = layer_norm(index, names.ffn_in, D);
   layer.ffn_out = layer_norm(index, names.ffn_out, D);
   if (layout_.block == Block::post && !layer.attention_out.exists()) {
-    // OPT-350m and own post-norm runs: the norms of the branches stand after the sums.
+    // OPT-350m and Fathom's own post-norm runs: the norms of the branches come after the sums.
     std::swap(layer.attention_out, layer.attention_in);
     std::swap(layer.ffn_out, layer.ffn_in);
   }
@@ -295,7 +295,7 @@ void WeightReader::check_all_known() const {
     const bool pooler = !layout_.causal && (name.find("pooler.") != name.npos ||
                                             name.starts_with("cls.seq_relationship."));
     if (known.contains(name) || is_buffer(name) || pooler) continue;
-    // Of models that also see, the other towers.
+    // The other towers of multimodal models.
     if (prefix_.find("language_model") != prefix_.npos && !name.starts_with(prefix_)) continue;
     throw DataError(
         fmt::format("{}: {} has no place in a {} model; the file is of another kind, "

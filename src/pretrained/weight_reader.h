@@ -14,8 +14,7 @@ class WeightReader {
 
   EndWeights read_ends();
   LayerWeights read_layer(std::int64_t index);
-  /// Names that reading the ends and a layer would use, and the layout with what the tensors alone
-  /// decide (a head that is not there).
+  /// The layout, with what only the tensors decide (whether there is a separate head).
   const Layout& layout() const { return layout_; }
   /// DataError naming a tensor of the file that no part of the model reads.
   void check_all_known() const;

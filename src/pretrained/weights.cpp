@@ -24,7 +24,7 @@ std::string model_type(const nlohmann::json& config, const std::string& origin) 
   return type == "gemma3" ? "gemma3_text" : type;
 }
 
-/// Of a model that also sees or hears: the language part.
+/// The language part of a multimodal model.
 const nlohmann::json& text_config(const nlohmann::json& config) {
   const auto found = config.find("text_config");
   return found != config.end() && found->is_object() ? *found : config;

@@ -35,7 +35,7 @@ struct LayerWeights {
   Hash128 hash;  // equal layers have equal ones
 };
 
-/// What stands before the first layer and after the last.
+/// What comes before the first layer and after the last.
 struct EndWeights {
   Matrix tokens, positions, token_types, project_in, project_out, head;  // head: absent if tied
   Vector head_bias;

@@ -21,7 +21,7 @@ struct LayerCost {
   double cost;
 };
 
-/// One of the two, as far as sentences need it.
+/// One of the two probes, as far as the sentences need it.
 struct Side {
   std::string name, text;
   std::int64_t layers = 0, vocabulary = 0, tokens = 0;

@@ -1,7 +1,6 @@
-// Two probes side by side, from their JSON: of checkpoints of one training, of a model and its
-// pruned form, of two models that somebody must choose between. Costs inside a model are paired;
-// between models nothing is, so losses are given with their intervals and compared only where they
-// count the same thing.
+// Two probes side by side, from their JSON: of checkpoints of one training run, of a model and its
+// pruned form, of two candidate models. Costs within a model are paired; between models nothing is,
+// so losses are given with their intervals and compared only where they measure the same thing.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +13,7 @@ namespace fathom::probe {
 /// What cutting a share of the layers greedily costs each of the two, nats per token.
 struct ComparedCut {
   double share = 0;
-  std::optional<double> a, b;  // where its curve reaches so far
+  std::optional<double> a, b;  // where its curve reaches that far
 };
 
 struct Comparison {

@@ -1,4 +1,4 @@
-// Loss against layers kept, when layers are cut and nothing is trained again.
+// Loss against layers kept, when layers are cut without retraining.
 //
 //   greedy         each time the layer whose removal costs least, given those already gone
 //   by influence   lowest Block Influence first (arXiv 2403.03853)

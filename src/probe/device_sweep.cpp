@@ -45,7 +45,7 @@ class DeviceRun {
     }
     finish(state_, [&](WindowLosses& losses) -> std::vector<float>& { return losses.base; });
     for (std::size_t v = 0; v < variants_.size(); ++v) {
-      if (travellers_[v].finished) continue;  // the base itself: it forks behind the last layer
+      if (travellers_[v].finished) continue;  // the base itself: it forks after the last layer
       for (WindowLosses& losses : losses_) losses.variants[v] = losses.base;
     }
   }
@@ -73,7 +73,7 @@ class DeviceRun {
         state_, [](WindowStreams & streams) -> auto& { return streams.states; });
   }
 
-  /// Appends a stream of the device to a list of every window.
+  /// Appends a stream from the device to a list of each window.
   template <class List>
   void fetch(const DeviceFloats& from, const List& list) {
     for (std::size_t w = 0; w < windows_.size(); ++w) {
@@ -98,8 +98,8 @@ class DeviceRun {
         state_, [](WindowStreams & streams) -> auto& { return streams.states; });
   }
 
-  /// As far as the base's layers up to this one allow; the number of steps taken. The base has not
-  /// yet moved through this layer, so a variant that forks here starts from its state.
+  /// Moves as far as the base's layers up to this one allow; returns the number of steps taken. The
+  /// base has not yet moved through this layer, so a variant that forks here starts from its state.
   double move(std::size_t v, std::size_t stage) {
     const Variant& variant = variants_[v];
     Traveller& own = travellers_[v];

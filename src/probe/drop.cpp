@@ -73,7 +73,7 @@ void cut_list(Config& config, const char* key, const Layers& dropped) {
   *found = std::move(kept);
 }
 
-/// What each layer is must no longer follow from its number.
+/// Makes the kind of each layer explicit where it followed from the layer's number.
 void fix_config(Config& config, const pretrained::Family& family, const pretrained::Layout& layout,
                 const Layers& dropped) {
   if (!dropped.empty() && config.value("scale_attn_by_inverse_layer_idx", false)) {
@@ -162,7 +162,7 @@ void copy_companions(const fs::path& model, const fs::path& folder) {
   }
 }
 
-/// A SentencePiece model goes along under the name transformers looks for.
+/// A SentencePiece model is written under the name that transformers looks for.
 void write_pieces(const data::Tokenizer& tokenizer, const fs::path& folder) {
   if (tokenizer.kind() != "sentencepiece") return;
   const fs::path own = folder / "fathom_tokenizer";

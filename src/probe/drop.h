@@ -21,7 +21,7 @@ DropCost measure_drop(Sweep& sweep, std::span<const Window> windows,
 
 /// Writes a Hugging Face folder without the layers: the others renumbered, lists per layer in the
 /// config cut to fit, tokenizer files copied. Weights of a folder keep their types; GGUF and
-/// llama2.c files are written as f32. ConfigError for what cannot be written so.
+/// llama2.c files are written as f32. ConfigError for what cannot be written that way.
 void write_pruned(const std::filesystem::path& model, const std::vector<std::int64_t>& dropped,
                   const std::filesystem::path& folder);
 

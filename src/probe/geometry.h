@@ -2,7 +2,7 @@
 //
 // h_l is the stream before layer l, a_l and m_l what its halves add (after post-branch norms; in
 // post-norm models the change of the stream). Means are over tokens, of ratios where a ratio is
-// taken; the first place of a window is kept apart, since many models park large numbers there.
+// taken; the first position of a window is kept apart, since many models put large values there.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace fathom::probe {
 /// Sums over the tokens of one window, one entry per layer.
 struct LayerSums {
   double influence = 0;        // 1 - cos(h_l, h_{l+1})    (arXiv 2403.03853)
-  double first_influence = 0;  // the same at the first place
+  double first_influence = 0;  // the same at the first position
   double angle = 0;            // arccos(cos(h_l, h_{l+1})) / pi
   double turn = 0;             // arccos(cos(h_{l+1} - h_l, h_{l+2} - h_{l+1})) / pi
   double norm = 0, attention_norm = 0, ffn_norm = 0;
@@ -29,7 +29,7 @@ struct LayerSums {
   double progress = 0;          // <h_l - h_0, h_L - h_0> / |h_L - h_0|^2, of h_{l+1}
 };
 
-/// Those that every place of a window adds to; the first place has an influence of its own.
+/// Sums that every position of a window adds to; the first position has its own influence.
 inline constexpr std::array kTokenSums{&LayerSums::influence,
                                        &LayerSums::angle,
                                        &LayerSums::turn,
@@ -45,7 +45,7 @@ inline constexpr std::array kTokenSums{&LayerSums::influence,
                                        &LayerSums::progress};
 
 struct WindowGeometry {
-  double tokens = 0;  // without the first place
+  double tokens = 0;  // without the first position
   std::vector<LayerSums> layers;
   /// distance[l][n - 1]: arccos(cos(h_l, h_{l+n})) / pi, summed
   std::vector<std::vector<double>> distance;
@@ -53,11 +53,11 @@ struct WindowGeometry {
   std::vector<double> median;   // and the median magnitude
 };
 
-/// 1 - cos(h, next) summed over the places of a window but the first.
+/// 1 - cos(h, next) summed over the positions of a window but the first.
 double influence_sum(const std::vector<float>& h, const std::vector<float>& next,
                      std::int64_t width);
 
-/// The same bits for any number of threads: sums are over fixed blocks of tokens.
+/// Bit for bit the same for any number of threads: sums are over fixed blocks of tokens.
 WindowGeometry measure_geometry(const WindowStreams& streams, std::int64_t width,
                                 unsigned threads = 1);
 

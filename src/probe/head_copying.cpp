@@ -27,7 +27,7 @@ RowMatrix picked_rows(const pretrained::Matrix& table, const std::vector<TokenId
   return rows;
 }
 
-/// What heads of one layer read of tokens that stand alone.
+/// What the heads of one layer read of isolated tokens.
 Eigen::MatrixXd read_tokens(const pretrained::Layout& layout, const pretrained::LayerWeights& layer,
                             RowMatrix embedded) {
   if (layer.attention_in.exists()) {
@@ -48,7 +48,7 @@ Eigen::MatrixXd logit_directions(const pretrained::Layout& layout,
         Eigen::Map<const Eigen::VectorXf>(ends.final_norm.gain.data(), rows.cols()).cast<double>();
     rows = rows * gain.asDiagonal();
   }
-  // A layer norm takes the mean off the stream, and with it off whatever a head wrote.
+  // A layer norm subtracts the mean of the stream, and with it that of whatever a head wrote.
   if (layout.norm == pretrained::NormKind::layer) rows.colwise() -= rows.rowwise().mean().eval();
   return rows;
 }

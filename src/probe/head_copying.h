@@ -27,7 +27,7 @@ CopyScores score_copying(const Eigen::MatrixXd& written, const Eigen::MatrixXd& 
 
 /// Sets the copying scores of all heads from the weights alone, among the tokens of a repeated
 /// block (behind the `front` tokens that begin it): x_i is the embedding of token i through the
-/// norm before attention, and the gain of the final norm is part of u_j. Left alone (NaN): models
+/// norm before attention, and the gain of the final norm is part of u_j. Left unset (NaN): models
 /// without a head over their tokens, or with a narrower token table.
 void measure_head_copying(Sweep& sweep, const Window& block, std::int64_t front,
                           std::vector<HeadResult>& heads);

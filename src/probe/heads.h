@@ -20,16 +20,16 @@
 
 namespace fathom::probe {
 
-/// Scores of one head over one window; S > 0: the repeated block's length. `delimiters` has a place
-/// for every token of the window; empty: not known.
+/// Scores of one head over one window; S > 0: the repeated block's length. `delimiters` has one
+/// entry for every token of the window; empty: not known.
 HeadScores score_head(const float* weights, std::int64_t tokens, std::int64_t front,
                       std::int64_t repeat, std::span<const char> delimiters = {});
-/// By id: is the token made of punctuation marks and line ends, spaces aside?
+/// By id: whether the token consists of punctuation marks and line ends, spaces aside.
 std::vector<char> delimiter_ids(const data::Tokenizer& tokenizer);
 HeadRole role_of(const HeadScores& scores);
 
 /// BOS (or whatever begins the text) and a block of distinct tokens of the text, twice. The block's
-/// length comes back in `repeat`; no windows when the text has fewer than eight different tokens.
+/// length is returned in `repeat`; no windows when the text has fewer than eight different tokens.
 std::vector<Window> repeated_windows(std::span<const Window> text, std::int64_t front,
                                      std::int64_t context, std::size_t count, std::int64_t& repeat);
 

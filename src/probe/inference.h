@@ -21,8 +21,8 @@ struct TextLoss {
 /// Of masked tokens for an encoder (windows.h); ConfigError for one without a head.
 TextLoss evaluate_text(pretrained::Weights& weights, const ProbeText& text, unsigned threads);
 
-/// Continues the prompt, with what the tokenizer puts before a text in front; the last `context`
-/// tokens are read anew for every token.
+/// Continues the prompt, preceded by what the tokenizer puts before a text; the last `context`
+/// tokens are read again for every new token.
 void generate_text(pretrained::Weights& weights, const std::string& prompt,
                    const train::GenerationOptions& options,
                    const std::function<void(std::string_view)>& emit);

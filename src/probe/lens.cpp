@@ -13,7 +13,7 @@ struct LensSums {
   double divergence = 0, agreement = 0, loss = 0;
 };
 
-/// `rows` places of one window from `begin` on; sums[l] for every stream.
+/// `rows` positions of one window from `begin` on; sums[l] for every stream.
 std::vector<LensSums> read_lens_rows(const pretrained::Forward& forward,
                                      const pretrained::Layout& layout, const Window& window,
                                      const WindowStreams& streams, std::int64_t begin,

@@ -17,7 +17,7 @@ struct Cost {
   double low = 0, high = 0;
 };
 
-/// Sums over windows: of differences (or losses) and how many tokens they are of.
+/// Sums over windows: of differences (or losses) and of the tokens they cover.
 struct WindowSums {
   std::vector<double> sum, count;
   void add(double total, double tokens) {
@@ -28,7 +28,7 @@ struct WindowSums {
 
 /// With a single window the error is unknown: NaN.
 Cost estimate(const WindowSums& sums);
-/// Over the windows of one parity only: a half of the text.
+/// Over the windows of one parity only: half of the text.
 double half_mean(const WindowSums& sums, std::size_t parity);
 
 /// Spearman's rank correlation; ties share their mean rank. NaN for fewer than three values.

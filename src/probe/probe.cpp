@@ -91,7 +91,7 @@ class Probing {
     SweepControl c;
     c.threads = options_.threads;
     c.device = options_.device;
-    // A streamed model is one for which memory is short.
+    // A model is streamed because memory is short.
     c.memory_bytes = weights_.resident() ? kStreamBytes : kStreamBytes / 2;
     c.keep_middles = middles;
     c.with_losses = layout_.head != pretrained::HeadKind::none;
@@ -328,7 +328,7 @@ class Probing {
         measure_role_removals(plain_, std::span(text_.windows).subspan(0, count), result_.heads);
   }
 
-  /// The backward pass keeps one thread busy per window, so it takes many short ones.
+  /// The backward pass keeps one thread busy per window, so it uses many short windows.
   void measure_importance() {
     const std::size_t most = weights_.parameter_count() > kLargeModel ? 8 : 16;
     std::vector<Window> beginnings;

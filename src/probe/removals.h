@@ -42,7 +42,7 @@ class Removals {
   std::vector<double> largest_, median_;
 };
 
-/// Sum of variant minus base over the places that count.
+/// Sum of variant minus base over the positions that count.
 double difference(const std::vector<float>& variant, const std::vector<float>& base);
 
 }  // namespace fathom::probe

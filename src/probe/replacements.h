@@ -1,7 +1,7 @@
-// What could stand in a layer's place: a fitted shift h <- h + b, or a linear map
+// What could replace a layer: a fitted shift h <- h + b, or a linear map
 // h <- h + A (h - mean) + b with A by ridge regression of the layer's change on its input.
 //
-// Fitted on some windows and judged on others: in-sample fits flatter.
+// Fitted on some windows and evaluated on others: in-sample fits are too optimistic.
 #pragma once
 
 #include <memory>

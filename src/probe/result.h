@@ -49,7 +49,7 @@ struct StreamResult {
 /// Predictions read off the stream after l layers: final norm and head applied to it.
 struct LensResult {
   double divergence = 0;  // KL(p_L || p_l), nats
-  double agreement = 0;   // share of places where both name the same token
+  double agreement = 0;   // share of positions where both pick the same token
   double loss = 0;        // what stopping here would cost
 };
 
@@ -90,7 +90,7 @@ struct HeadResult {
   std::optional<Cost> removal;       // its output set to zero
 };
 
-/// All heads of a role removed at once: heads that do the same stand in for each other, so single
+/// All heads of a role removed at once: heads that do the same thing back each other up, so single
 /// removals may cost nothing where this does.
 struct RoleRemoval {
   HeadRole role = HeadRole::mixed;
@@ -118,14 +118,14 @@ struct ModelFacts {
   bool causal = true;  // predicts the next token; otherwise masked ones
 };
 
-/// What a law says a model trained with fewer layers would lose, and how far it knows.
+/// What a law says a model trained with fewer layers would lose, and on what evidence.
 struct TrainedPrice {
   double nats = 0;
   std::string evidence;
 };
 
 struct ShapeFacts {
-  std::optional<double> law_layers;  // what the laws together ask for at its size
+  std::optional<double> law_layers;  // what the laws together recommend at its size
   std::optional<Interval> band;      // depths within 0.5 % of the best loss
   std::string evidence;
   std::optional<TrainedPrice> trained_price;  // of `cut` layers fewer, where the law reaches

@@ -16,10 +16,10 @@ std::int64_t quarter(std::int64_t depth) {
   return std::max<std::int64_t>(1, depth / 4);
 }
 
-/// A law's word counts no further than a factor of ten beyond its data.
+/// A law is trusted no further than a factor of ten beyond its data.
 const double kFarthest = std::log(10.0);
 
-/// The law's loss of n layers fewer at equal width and tokens, over that of the model as it is.
+/// The law's loss with n layers fewer at equal width and tokens, minus that of the model as it is.
 std::optional<TrainedPrice> trained_price(const Shape& shape, const Shape& cut) {
   const laws::LawPointer law = laws::published_law(laws::GemstonesLaw::kName);
   const ParameterCount now = count_parameters(shape), fewer = count_parameters(cut);

@@ -8,7 +8,7 @@
 namespace fathom::probe {
 
 Shape shape_of(const pretrained::Layout& layout);
-/// Absent values where no law speaks. `hardware` is for the modelled time of decoding.
+/// Absent values where no law applies. `hardware` is for the modelled time of decoding.
 ShapeFacts shape_facts(const pretrained::Layout& layout, const ProbeResult& result,
                        const std::string& hardware);
 

@@ -24,7 +24,7 @@ void measure_one(const std::vector<float>& values, std::int64_t width, StreamRes
   if (n < 2) return;
   Eigen::MatrixXd x = Eigen::Map<const RowMatrix>(values.data(), n, width).cast<double>();
   x.rowwise() -= x.colwise().mean();
-  // The smaller of the two products has the same eigenvalues but for zeros.
+  // The smaller of the two products has the same nonzero eigenvalues.
   const Eigen::MatrixXd square =
       n < width ? Eigen::MatrixXd(x * x.transpose()) : Eigen::MatrixXd(x.transpose() * x);
   const Eigen::ArrayXd squares = fits::symmetric_eigenvalues(square).array().max(0.0);

@@ -1,7 +1,7 @@
 // How many directions the stream uses: effective ranks of a sample of centred states.
 //
 // With singular values s_i: exp of the entropy of s_i / sum s (Roy and Vetterli), the same on
-// s_i^2, and the participation ratio (sum s^2)^2 / sum s^4. First places are left out.
+// s_i^2, and the participation ratio (sum s^2)^2 / sum s^4. First positions are left out.
 #pragma once
 
 #include <vector>

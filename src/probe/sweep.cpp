@@ -22,7 +22,7 @@ using pretrained::Scratch;
 
 namespace {
 
-/// Inputs are looked at where they are embedded.
+/// Inputs are checked where they are embedded.
 void check_targets(const Window& window, std::int64_t vocab) {
   for (const TokenId id : window.targets) {
     if (id < vocab) continue;
@@ -57,7 +57,7 @@ Variant along(const Path& base, const Path& path) {
 
 void run_tasks(unsigned threads, std::size_t tasks,
                const std::function<void(std::size_t, std::size_t)>& body) {
-  // Inside a parallel region oneDNN works on one thread; on one thread it must be told.
+  // Inside a parallel region oneDNN uses one thread; outside one it must be told to.
   omp_set_num_threads(static_cast<int>(threads));
   if (threads <= 1) {
     for (std::size_t task = 0; task < tasks; ++task) body(task, 0);
@@ -168,7 +168,7 @@ struct Sweep::Run {
     own.states.push_back(std::move(state));
   }
 
-  /// As far as the layers at hand allow.
+  /// Moves as far as the layers at hand allow.
   void move(Traveller& t, Scratch& scratch) {
     const Variant& variant = variants[t.variant];
     if (!t.begun) {
@@ -229,7 +229,7 @@ void Sweep::run_chunk(std::span<const Window> windows, std::size_t first, const 
     run.finish(w, run.streams[w].states.back(), run.losses[w].base, scratch_[thread]);
   });
   for (Run::Traveller& t : run.travellers) {
-    if (t.finished) continue;  // the base itself: it forks behind the last layer
+    if (t.finished) continue;  // the base itself: it forks after the last layer
     run.losses[t.window].variants[t.variant] = run.losses[t.window].base;
   }
   for (std::size_t w = 0; w < windows.size(); ++w) done(first + w, run.streams[w], run.losses[w]);

@@ -1,12 +1,12 @@
 // Many variants of one model over the same windows, in a single sweep through its layers.
 //
 // The base is the intact model, or a path through some of its layers. A variant shares the base's
-// stream up to its place `fork` and then takes steps of its own: layers left out, halves switched
-// off, another order, a map in a layer's place. All variants move
-// through layer l together, so its weights are read once, and what they share is computed once:
-// all single-layer removals cost L (L - 1) / 2 layer runs, half as much as L passes. A task is one
-// window of one variant on one thread, so results are the same bits for any number of threads. On a
-// GPU a task is one variant over all windows (device_sweep.h).
+// stream up to place `fork` and then takes its own steps: layers left out, halves switched off, a
+// different order, a map in place of a layer. All variants move through layer l together, so its
+// weights are read once, and what they share is computed once: all single-layer removals cost
+// L (L - 1) / 2 layer runs, half as much as L passes. A task is one window of one variant on one
+// thread, so results are bit for bit the same for any number of threads. On a GPU a task is one
+// variant over all windows (device_sweep.h).
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@
 
 namespace fathom::probe {
 
-/// In a layer's place: h <- W h + b, or h <- h + b where W is absent.
+/// In place of a layer: h <- W h + b, or h <- h + b where W is absent.
 struct LayerMap {
   pretrained::Matrix weight;
   pretrained::Vector bias;
@@ -37,7 +37,7 @@ struct Variant {
   std::vector<Step> steps;  // a step may go back by one place of the path at most
 };
 
-/// Layers in rising order.
+/// Layers in increasing order.
 using Path = std::vector<std::int64_t>;
 Path whole_path(std::int64_t depth);
 /// The path without some of its layers.
@@ -50,7 +50,7 @@ struct WindowStreams {
   std::vector<std::vector<float>> states, middles;
 };
 
-/// Losses of one window: of the base, then of every variant; f32 per target place.
+/// Losses of one window: of the base, then of every variant; f32 per target position.
 struct WindowLosses {
   std::vector<float> base;
   std::vector<std::vector<float>> variants;
@@ -97,7 +97,7 @@ class Sweep {
   std::vector<pretrained::Scratch> scratch_;
 };
 
-/// body(task, thread) for all tasks, each on one thread; the first exception is thrown again.
+/// body(task, thread) for all tasks, each on one thread; the first exception is rethrown.
 void run_tasks(unsigned threads, std::size_t tasks,
                const std::function<void(std::size_t task, std::size_t thread)>& body);
 

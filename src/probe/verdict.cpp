@@ -85,7 +85,7 @@ void say_layers(const ProbeResult& r, std::vector<std::string>& out) {
   }
 }
 
-/// Second: what would cutting a quarter of the layers cost now, and trained so?
+/// Second: what would cutting a quarter of the layers cost now, and if trained that way?
 void say_cut(const ProbeResult& r, std::vector<std::string>& out) {
   const auto& greedy = r.curves.greedy;
   if (std::ssize(greedy) <= r.shape.cut || r.shape.cut == 0) return;

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Text beyond this many times what is measured is not read: windows are spread over what is.
+/// At most this many times the measured text is read; windows are spread over all that is read.
 constexpr std::uint64_t kSpread = 4;
 
 std::vector<std::vector<TokenId>> read_rows(const fs::path& path) {
@@ -132,7 +132,7 @@ TokenId mask_token(const data::Tokenizer& tokenizer) {
   throw DataError("the tokenizer has no mask token ([MASK] or <mask>); give --ids and --targets");
 }
 
-/// Hides kMaskedShare of `count` places from `first` on.
+/// Hides kMaskedShare of `count` positions from `first` on.
 void mask_places(Window& window, std::size_t first, std::size_t count, std::size_t number,
                  TokenId mask) {
   const auto hidden =
@@ -147,7 +147,7 @@ void mask_places(Window& window, std::size_t first, std::size_t count, std::size
   }
 }
 
-/// The stretch of `step` tokens from `begin` on between what the tokenizer puts around a text.
+/// The stretch of `step` tokens from `begin` on, enclosed by what the tokenizer puts around a text.
 Window make_window(const std::vector<TokenId>& ids, std::size_t begin, std::size_t step,
                    const data::Tokenizer& tokenizer, Task task, std::optional<TokenId> mask) {
   Window window;

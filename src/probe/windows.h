@@ -1,11 +1,11 @@
 // The text a model is probed on: windows of token ids with the targets that count.
 //
-// A text is cut into stretches of equal length, each with the tokenizer's own beginning in front,
-// and windows are taken evenly over it. Ids given by the user are taken as they are.
+// A text is cut into stretches of equal length, each preceded by what the tokenizer puts before a
+// text, and windows are spread evenly over it. Ids given by the user are used as they are.
 //
-// Encoders are asked for masked tokens: in every window 15 % of the text's places, at least one,
-// drawn from the window's place in the text and nothing else, hold the tokenizer's mask token, and
-// only they count. The places are the same for every variant, so differences stay paired.
+// Encoders are asked for masked tokens: in every window 15 % of the text's positions, at least one,
+// hold the tokenizer's mask token, and only they count. They are drawn from the window's place in
+// the text and nothing else, so they are the same for every variant and differences stay paired.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct ProbeText {
 struct TextRequest {
   std::string text;     // a text file, a folder of them, a named corpus or a prepared one
   std::string ids;      // a file of ids instead, one window a line
-  std::string targets;  // beside ids: what stands at each place; -1 does not count
+  std::string targets;  // besides ids: the target at each position; -1 does not count
   std::int64_t window = 512;
   std::int64_t most_tokens = 65536;
   Task task = Task::next_token;
@@ -51,7 +51,7 @@ struct TextRequest {
 
 Task task_of(const pretrained::Layout& layout);
 
-/// DataError for an empty text, one shorter than a window, ids that are no numbers, a tokenizer
+/// DataError for an empty text, one shorter than a window, ids that are not numbers, a tokenizer
 /// without a mask token where one is needed.
 ProbeText read_probe_text(const TextRequest& request, const data::Tokenizer* tokenizer,
                           const std::string& tokenizer_note);

@@ -19,14 +19,14 @@ using fits::Transition;
 using fits::TransitionStatus;
 using study::RunRow;
 
-/// Why the planner would not plan with the law at the largest size trained; nothing: it would.
+/// Why the planner would not plan with the law at the largest size trained; empty: it would.
 std::vector<std::string> objections(const StudyFit& fit) {
   const fits::StudyLaw law(fits::study_law_data(fit));
   const laws::Budget budget = laws::Budget::non_embedding(fit.params.high, fit.block_coefficient);
   return law.objections(budget, fit.token_rule.at(fit.params.high));
 }
 
-/// The depth to take at the largest size, as far as the runs tell.
+/// The depth to take at the largest size, as far as the runs determine it.
 std::optional<Advice> take_depth(const AdviceGround& ground) {
   if (!ground.fit || !ground.fit->surface) return {};
   const StudyFit& fit = *ground.fit;
@@ -124,8 +124,8 @@ std::optional<Advice> finish_runs(const AdviceGround& ground) {
     return row.in_spec && !is_done(row.status);
   });
   if (open == 0 || ground.name.empty()) return {};
-  return Advice{fmt::format("{} of {} runs are not done; the study goes on where it stopped.", open,
-                            ground.rows.size()),
+  return Advice{fmt::format("{} of {} runs are not done; the study continues where it stopped.",
+                            open, ground.rows.size()),
                 fmt::format("fathom study run {}", ground.name)};
 }
 

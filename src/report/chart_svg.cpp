@@ -65,7 +65,7 @@ class Axis {
     const double rough = (high_ - low_) / 6;
     const double power = std::pow(10, std::floor(std::log10(std::max(rough, 1e-12))));
     double step = power * (rough / power < 1.5 ? 1 : rough / power < 3.5 ? 2 : 5);
-    if (whole_) step = std::max(step, 1.0);  // there is no half layer
+    if (whole_) step = std::max(step, 1.0);  // there are no half layers
     for (double i = std::ceil(low_ / step); i * step <= high_ + 1e-9 * step; ++i) {
       all.push_back(i * step);
     }

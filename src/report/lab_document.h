@@ -1,6 +1,6 @@
 // Everything the lab's page shows, as one JSON document: every claim of the table with what was
 // found, and the results of one lab directory. web/schema/lab.schema.json describes it; the page's
-// types are made from that file, and a test holds what is written here against it.
+// types are made from that file, and a test checks what is written here against it.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The result of one claim as a page of Markdown with its charts beside it, as in docs/results/lab.
+// The result of one claim as a page of Markdown with its charts next to it, as in docs/results/lab.
 #pragma once
 
 #include <filesystem>

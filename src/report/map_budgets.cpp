@@ -98,7 +98,7 @@ double tokens_per_parameter_of(const PlanRequest& request, double parameters) {
 
 MapStops make_stops(const PlanRequest& request, double parameters) {
   MapStops stops;
-  // Steps of a fifth, as resistors come; steps of a half in FLOPs are about as far in parameters.
+  // Steps of a fifth, as in resistors; steps of a half in FLOPs are about as wide in parameters.
   stops.parameters = series({1, 1.2, 1.5, 1.8, 2.2, 2.7, 3.3, 3.9, 4.7, 5.6, 6.8, 8.2}, 7, 12);
   stops.flops = series({1, 1.5, 2, 3, 5, 7}, 18, 27);
   stops.tokens_per_parameter = {5, 10, 20, 50, 100, 200, 500, 1000, 2000};
@@ -120,7 +120,7 @@ Json plan_row(const TableRequest& request, bool by_flops, double tokens_per_para
     try {
       plans[index] = plan_json(planner::make_plan(own), request.overlays, request.hardware);
     } catch (const ConfigError&) {
-      // No shape of this budget keeps the constraints: the page says so.
+      // No shape of this budget meets the constraints: the page says so.
     }
   };
   std::atomic<std::size_t> next = 0;

@@ -28,7 +28,7 @@ struct TableRequest {
   const planner::PlanRequest& plan;
   const MapStops& stops;
   const std::vector<Hardware>& hardware;
-  std::vector<laws::LawPointer> overlays = {};  // laws beside those of the plan
+  std::vector<laws::LawPointer> overlays = {};  // laws besides those of the plan
 };
 
 /// The plans of every budget at one count of tokens, null where nothing fits; `by_flops` chooses

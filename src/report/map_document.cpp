@@ -70,7 +70,7 @@ Json run_points(const fs::path& directory) {
 }
 
 /// Shapes from a table: columns layers and width, a name, and whatever else their cards should
-/// tell.
+/// show.
 Json table_points(const fs::path& path) {
   const CsvTable table(read_text_file(path), path.string());
   const auto count = [&](std::size_t row, const char* column) {

@@ -1,4 +1,4 @@
-// What stands on the map whatever the budget: the published models, and modelled times over depth
+// What the map shows whatever the budget: the published models, and modelled times over depth
 // and width.
 #pragma once
 

@@ -18,7 +18,7 @@ extern const std::string_view serve_html;
 namespace fathom::report {
 namespace {
 
-/// Content policies: a file asks nobody; a served page asks its server.
+/// Content policies: a file sends no requests; a served page asks its server.
 constexpr const char* kFilePolicy = "form-action 'none'";
 constexpr const char* kServedPolicy = "connect-src 'self'; form-action 'self'";
 
@@ -78,7 +78,7 @@ std::string title_of(const nlohmann::ordered_json& document) {
   return title.empty() ? "Fathom report" : title;
 }
 
-/// The page with its marks filled in, which stand in this order.
+/// The page with its marks filled in, which occur in this order.
 std::string fill(std::string_view page,
                  const std::vector<std::pair<std::string_view, std::string>>& marks) {
   std::string result;

@@ -5,7 +5,7 @@
 //          (report/report_document.h, report/lab_document.h, report/map_document.h)
 //
 // The document is data, never markup: inside the page no '<', '>' or '&' of it survives unescaped,
-// so no string in it can end the element it stands in. Memory: the document and the page, twice.
+// so no string in it can end the element it is in. Memory: the document and the page, twice.
 #pragma once
 
 #include <filesystem>
@@ -20,11 +20,11 @@ std::string render_report(const nlohmann::ordered_json& document);
 std::string render_lab(const nlohmann::ordered_json& document);
 std::string render_map(const nlohmann::ordered_json& document);
 
-/// The document that stands in a page of these; DataError where there is none.
+/// The document inside one of these pages; DataError where there is none.
 nlohmann::json document_of_page(std::string_view page, const std::string& origin);
 
-/// The same pages for 'fathom serve': they may ask their own server and nobody else. `news`: the
-/// address that they ask for what is new; "" for none.
+/// The same pages for 'fathom serve': they may ask their own server and no other. `news`: the
+/// address that they ask for updates; "" for none.
 std::string render_served_report(const nlohmann::ordered_json& document, const std::string& news);
 std::string render_served_lab(const nlohmann::ordered_json& document);
 std::string render_served_probe(const nlohmann::ordered_json& document);

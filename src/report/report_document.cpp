@@ -80,7 +80,7 @@ Json curves_json(const Study& study, const std::vector<RunRow>& rows) {
   Json curves = Json::array();
   for (const RunRow& row : rows) {
     if (row.id.empty()) continue;
-    // Of runs that ended before the spec was changed only the record knows the size of a step.
+    // For runs that ended before the spec was changed, only the record has the size of a step.
     const auto plan = plans.find(row.id);
     const double tokens_per_step =
         plan != plans.end() ? as_double(plan->second->spec.tokens_per_step())
@@ -148,7 +148,7 @@ Json findings_json(const Study& study, const std::vector<RunRow>& rows,
           {"fit", fit ? fits::to_json(*fit) : Json(nullptr)}};
 }
 
-/// A part of the findings, or what stands for it while there are none.
+/// A part of the findings, or `otherwise` while there are none.
 Json found(const Json& findings, const char* part, const Json& otherwise) {
   if (!findings.is_object() || !findings.contains(part)) return otherwise;
   return findings[part];

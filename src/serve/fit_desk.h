@@ -1,5 +1,5 @@
 // Fits of watched studies. A fit takes seconds to minutes, so each is a process of its own, of the
-// lowest priority, one at a time: pages are answered meanwhile and training keeps its cores.
+// lowest priority, one at a time: pages are still answered and training keeps its cores.
 // Nothing is written to the study: the findings come back through a scratch file.
 #pragma once
 
@@ -19,19 +19,19 @@ namespace fathom::serve {
 
 class FitDesk {
  public:
-  /// `command`: the program and its words, which a study's folder and the file to write follow.
+  /// `command`: the program and its arguments; a study's folder and the file to write are appended.
   explicit FitDesk(std::vector<std::string> command);
   ~FitDesk();
   FitDesk(const FitDesk&) = delete;
   FitDesk& operator=(const FitDesk&) = delete;
 
   struct Findings {
-    std::size_t finished = 0;                            // runs that they rest on
+    std::size_t finished = 0;                            // runs they are based on
     std::shared_ptr<const nlohmann::ordered_json> json;  // null: no fit has succeeded
   };
 
-  /// The latest findings on a study, and a call for new ones where more runs have ended since.
-  /// After a fit its study rests three times as long as the fit took.
+  /// The latest findings on a study; asks for new ones where more runs have ended since.
+  /// After a fit its study is left alone for three times as long as the fit took.
   std::optional<Findings> findings(const std::filesystem::path& study, std::size_t finished);
 
  private:

@@ -34,7 +34,7 @@ void write_reply(const Reply& reply, httplib::Response& response) {
   response.set_header("Content-Security-Policy", "frame-ancestors 'none'");
   if (reply.status == 405) response.set_header("Allow", "GET, HEAD");
   // As a stream of known length: a whole body would be compressed, which takes longer than
-  // handing it over on the same machine.
+  // sending it on the same machine.
   const auto body = std::make_shared<const std::string>(reply.body);
   response.set_content_provider(body->size(), reply.type,
                                 [body](std::size_t at, std::size_t count, httplib::DataSink& sink) {
@@ -43,7 +43,7 @@ void write_reply(const Reply& reply, httplib::Response& response) {
                                 });
 }
 
-/// One listener a port: the library's own choice would let a second server share it.
+/// One listener per port: the library's own choice would let a second server share it.
 void set_socket_options(socket_t socket) {
   const int yes = 1;
   setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);

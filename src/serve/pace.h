@@ -1,9 +1,9 @@
-// How long a study that somebody else trains will still take.
+// How much longer a study that another process trains will take.
 //
 //   left = FLOPs left / FLOPs a second
 //
-// The speed is what was seen since the watch began; before that, what finished runs reached, times
-// the runs that train at once.
+// The speed is that observed since the watch began; before that, what finished runs reached, times
+// the number of runs that train at once.
 #pragma once
 
 #include <optional>

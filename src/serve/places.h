@@ -1,5 +1,5 @@
 // What the folders given to 'fathom serve' hold: studies, lab directories and probes, each with a
-// name that its address is made of.
+// name used in its address.
 //
 // Requests name a place and are answered from this list. No part of a request ever becomes a path,
 // so none can reach another file.
@@ -20,7 +20,7 @@ struct Place {
 
 /// Each root may be a study, a lab directory or a folder of such; in the order of the roots, then
 /// of the names. Probes are the files of a root that 'fathom probe' wrote, as JSON or as a page,
-/// and probe.json or probe.html of the folders in it. Roots that have vanished are passed over.
+/// and probe.json or probe.html of the folders in it. Roots that have vanished are skipped.
 std::vector<Place> find_places(const std::vector<std::filesystem::path>& roots);
 
 }  // namespace fathom::serve

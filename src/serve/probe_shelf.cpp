@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "fathom.probe.v1";
 constexpr std::size_t kMostBytes = 64 << 20;
-// The schema's name stands first in a document; a page has its style sheet before that.
+// The schema's name comes first in a document; a page has its style sheet before that.
 constexpr std::size_t kPageHead = 256 << 10, kDocumentHead = 64;
 
 bool is_page(const fs::path& file) {

@@ -11,13 +11,13 @@
 
 namespace fathom::serve {
 
-/// By the beginning of the file.
+/// Judged by the beginning of the file.
 bool holds_probe(const std::filesystem::path& file);
 
 /// DataError in one line where it is damaged.
 nlohmann::ordered_json read_probe(const std::filesystem::path& file);
 
-/// What the overview tells of a probe, read again only when its file has changed.
+/// What the overview shows of a probe, read again only when its file has changed.
 class ProbeShelf {
  public:
   /// web/schema/serve.schema.json, probe_card. Any thread may call it.

@@ -29,7 +29,7 @@ constexpr const char* kText = "text/plain; charset=utf-8";
 constexpr const char* kFirstPlan = "1.3B";
 constexpr std::size_t kMostPlanWords = 2000;  // characters
 
-/// The request cannot be answered, and which status says so.
+/// A request that cannot be answered, with the status that says so.
 class Refusal : public std::runtime_error {
  public:
   Refusal(int code, const std::string& why) : std::runtime_error(why), status(code) {}
@@ -107,8 +107,7 @@ Reply Site::answer(const Question& question) {
   } catch (const ConfigError& error) {
     return {400, kText, fmt::format("{}\n", error.what())};
   } catch (const nlohmann::json::exception& error) {
-    return {500, kText,
-            fmt::format("a file holds what was not expected: {}\n", json_problem(error))};
+    return {500, kText, fmt::format("a file has unexpected contents: {}\n", json_problem(error))};
   } catch (const std::exception& error) {
     return {500, kText, fmt::format("{}\n", error.what())};
   }

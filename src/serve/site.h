@@ -43,19 +43,19 @@ struct Reply {
   std::string body;
 };
 
-/// A request for the planner, and its options as one would type them.
+/// A request for the planner, and its options as typed.
 struct PlanWords {
   planner::PlanRequest request;
-  std::string options;  // beside size, tokens and hardware
+  std::string options;  // besides size, tokens and hardware
 };
 
 struct SiteOptions {
   std::vector<std::filesystem::path> roots;
-  /// From the words behind 'fathom plan'; ConfigError in one line.
+  /// From the words after 'fathom plan'; ConfigError in one line.
   std::function<PlanWords(const std::vector<std::string>&)> parse_plan;
   /// See FitDesk.
   std::vector<std::string> fit_command;
-  /// A study's folders are looked at no more often.
+  /// A study's folders are read no more often than this.
   std::chrono::milliseconds look_every{1000};
 };
 
@@ -93,7 +93,7 @@ class Site {
 std::vector<std::string> words_of(const std::string& text);
 
 /// A Host header that names this machine: other names belong to pages that try to read from here
-/// through a name of their own (DNS rebinding).
+/// through their own domain (DNS rebinding).
 bool is_local_host(const std::string& host);
 
 }  // namespace fathom::serve

@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using study::RunStatus;
 
-/// Runs that wait are named up to this many.
+/// At most this many waiting runs are named.
 constexpr std::size_t kNamedNext = 5;
 
-/// Versions go on rising when the program is started again, so that open pages notice.
+/// Versions keep rising when the program is restarted, so that open pages notice.
 std::int64_t first_version() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
@@ -44,7 +44,7 @@ std::string StudyWatch::stamp() const {
   const study::StudyFolder folder(directory_);
   std::string text =
       stamp_of(folder.spec()) + stamp_of(folder.design()) + stamp_of(folder.tokens());
-  // Without planned ids only the folders tell which runs there are.
+  // Without planned ids only the folders show which runs there are.
   if (!study_ || !study_->has_tokens) text += stamp_of(folder.runs());
   return text;
 }
@@ -123,7 +123,7 @@ Json StudyWatch::curve_json(WatchedRun& run) const {
   return report::curve_json(run.row.id, *run.curve, tokens_per_step(run));
 }
 
-/// Those of runs that train now, and an even choice of the others.
+/// Those of runs that train now, and an even selection of the others.
 Json StudyWatch::curves() {
   std::vector<WatchedRun*> others;
   Json list = Json::array();

@@ -1,9 +1,8 @@
 // A study as it trains, seen from its folders: rows, curves, what runs, what waits, time left.
 //
-// Watching is reading. It happens when a page asks and at most once in `look_every`; runs that have
-// a record are never read again, folders that do not exist cost one look, curves are read where
-// they have grown. A claim is looked at as 'study status' does, for less time than a worker that
-// wants it waits.
+// Watching only reads, when a page asks and at most once per `look_every`: runs that have a record
+// are never read again, folders that do not exist cost one look, curves are read where they have
+// grown. A claim is inspected as 'study status' does it, for less time than a worker waits for it.
 #pragma once
 
 #include <chrono>
@@ -25,12 +24,12 @@ namespace fathom::serve {
 
 class StudyWatch {
  public:
-  /// More curves than these are an even choice over depth and size, as in the report.
+  /// Beyond this many, an even selection of curves over depth and size, as in the report.
   static constexpr std::size_t kMostCurves = 240;
 
   StudyWatch(std::filesystem::path directory, FitDesk& desk, std::chrono::milliseconds look_every);
 
-  /// The report's document (web/schema/report.schema.json), and the version where its news go on.
+  /// The report's document (web/schema/report.schema.json), and the version its news continue from.
   nlohmann::ordered_json document(std::int64_t& version);
   /// What has changed since version `seen` (`news` of web/schema/serve.schema.json).
   nlohmann::ordered_json news(std::int64_t seen);

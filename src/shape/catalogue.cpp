@@ -23,8 +23,8 @@ extern const std::string_view mixtures_toml;
 
 namespace {
 
-/// Lower-case letters and digits only, "Llama-2-7b" and "llama 2 7B" are one name; a point between
-/// digits stays when `points` are kept.
+/// Lower-case letters and digits only, so that "Llama-2-7b" and "llama 2 7B" are one name; a point
+/// between digits stays when `points` are kept.
 std::string normalise(std::string_view name, bool points) {
   std::string key;
   const auto digit = [&](std::size_t i) {
@@ -38,8 +38,8 @@ std::string normalise(std::string_view name, bool points) {
   return key;
 }
 
-/// "Mistral-7B-v0.1" of "mistralai/Mistral-7B-v0.1"; hubs put the maker's name in front once more
-/// for some: "meta-llama/Meta-Llama-3-8B".
+/// "Mistral-7B-v0.1" of "mistralai/Mistral-7B-v0.1"; for some, hubs repeat the maker's name in
+/// front: "meta-llama/Meta-Llama-3-8B".
 std::string without_owner(const std::string& name) {
   const std::size_t slash = name.rfind('/');
   std::string rest = slash == std::string::npos ? name : name.substr(slash + 1);

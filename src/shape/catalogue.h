@@ -36,10 +36,10 @@ const std::vector<CatalogueEntry>& catalogue();
 
 struct PublishedMatch {
   const CatalogueEntry* entry = nullptr;
-  bool exact = true;  // false: taken for it, and the user should be told
+  bool exact = true;  // false: assumed to be it, and the user should be told
 };
 
-/// By name, alias or hub id ("mistralai/Mistral-7B-v0.1"). In this order: as written, whatever the
+/// By name, alias or hub id ("mistralai/Mistral-7B-v0.1"). In this order: as written, ignoring
 /// case; without spaces, dashes and slashes but with the points inside numbers, so that OPT-13B is
 /// not OPT-1.3B; and, no longer exact, without any punctuation or as a unique part of a name.
 /// ConfigError with suggestions otherwise.

@@ -15,7 +15,7 @@ constexpr auto enum_names(ConfigFormat) {
 /// Whether the format describes gated feed-forwards without biases (LLaMA) or plain ones (GPT-2).
 bool wants_gated(ConfigFormat format);
 
-/// Degrees that a launcher is told beside the shape.
+/// Degrees of parallelism that a launcher needs alongside the shape.
 struct ParallelSizes {
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;

@@ -42,7 +42,7 @@ NamedShape published_shape(const std::string& name) {
           match.exact ? "" : fmt::format("'{}' taken as {}", name, entry.name)};
 }
 
-/// Changes what was asked for and says so in the name.
+/// Changes what was asked for and notes it in the name.
 void change(NamedShape& found, const ShapeRequest& asked) {
   Shape& shape = found.shape;
   const auto set = [&](std::int64_t value, std::int64_t& place, const char* what) {

@@ -1,4 +1,4 @@
-// A shape by whatever a user calls it: LAYERSxWIDTH, a config file, or a published name.
+// A shape by whatever the user calls it: LAYERSxWIDTH, a config file, or a published name.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct NamedShape {
 /// The `fathom shape` command that counts this very shape.
 std::string shape_command(const Shape& shape);
 
-/// `asked` completes LAYERSxWIDTH; beside a name or a file it changes what it gives (what if?).
+/// `asked` completes LAYERSxWIDTH; next to a name or a file it changes what that gives (what if?).
 /// ConfigError for unknown names, impossible changes and encoder-decoders.
 NamedShape find_shape(const std::string& what, const ShapeRequest& asked);
 

@@ -10,7 +10,7 @@ namespace {
 struct TokenWork {
   double block_weights = 0;
   double head_weights = 0;        // V D
-  double attention_channels = 0;  // L H (K + U) / 2, U the size of a value: L H K as a rule
+  double attention_channels = 0;  // L H (K + U) / 2, U the size of a value: usually L H K
   double positions_seen = 0;
 
   double blocks() const { return 2 * block_weights; }

@@ -24,10 +24,10 @@ struct Hardware {
   double copy_rate() const { return bandwidth * achievable_bandwidth; }
 };
 
-/// The profile that times are modelled for unless told otherwise.
+/// The profile that times are modelled for by default.
 inline constexpr const char* kDefaultHardware = "h200";
 
-/// A built-in name (any case) or the path of a TOML file. ConfigError names the choices if it is
+/// A built-in name (any case) or the path of a TOML file. ConfigError with the choices if it is
 /// neither.
 Hardware find_hardware(const std::string& name_or_path);
 std::vector<std::string> hardware_names();

@@ -108,7 +108,7 @@ std::int64_t read_kv_heads(const ConfigReader& reader, const std::string& type,
   return reader.whole({"num_key_value_heads", "num_kv_heads"}, heads);
 }
 
-/// Models that also see or hear wrap the language model's keys.
+/// Multimodal models wrap the language model's keys.
 const nlohmann::json& language_part(const nlohmann::json& whole) {
   for (const char* key : {"text_config", "language_config", "llm_config"}) {
     const auto found = whole.find(key);
@@ -149,7 +149,7 @@ void read_experts(const ConfigReader& reader, const std::string& type, Shape& sh
   experts.dense_layers = read_dense_layers(reader, type, shape.layers);
   if (type.starts_with("deepseek") || type == "kimi_k2") {
     experts.shared_ffn = reader.count("n_shared_experts") * experts.ffn;
-    // The correction of the scores that keeps loads even (arXiv 2408.15664).
+    // The correction of the scores that balances loads (arXiv 2408.15664).
     experts.router_bias = type == "deepseek_v3" || type == "kimi_k2";
   }
   if (type == "qwen2_moe") {

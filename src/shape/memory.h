@@ -39,7 +39,7 @@ struct TrainingMemory {
 /// For a micro-batch of `tokens` tokens on one device, without sharding.
 TrainingMemory count_training_memory(const Shape& shape, double tokens);
 
-/// Activation bytes of one layer for one token; of a mixture the mean over its layers.
+/// Activation bytes of one layer for one token; for a mixture, the mean over its layers.
 double activation_bytes_per_token_layer(const Shape& shape);
 
 /// Keys and values of one token: 2 L G K elements; with latent attention L (c + r).

@@ -107,7 +107,7 @@ ParameterCount count_parameters(const Shape& shape) {
 double block_coefficient(const ShapeRequest& request) {
   const double attention = 2 + 2.0 / as_double(request.kv_group);
   const double sum = attention + (request.gated ? 3 : 2) * feed_forward_ratio(request);
-  // 2 + 2 + 3 * 8/3 is 12 up to rounding; laws with a closed form want it exact.
+  // 2 + 2 + 3 * 8/3 is 12 up to rounding; laws with a closed form need it exact.
   const double paper = as_double(kPaperBlockCoefficient);
   return std::fabs(sum - paper) < 1e-9 ? paper : sum;
 }

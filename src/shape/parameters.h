@@ -8,7 +8,7 @@
 //   norms      per layer n times g D, plus q/k norms; one final, perhaps one after the embedding
 //   embedding  V D, once more for an untied head; T D for learned positions
 //
-// The papers' shorthand 12 L D^2 is given beside the exact count, never instead of it.
+// The papers' shorthand 12 L D^2 is given alongside the exact count, never instead of it.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct ParameterCount {
   std::int64_t non_embedding() const { return total() - embedding - positions - head; }
   /// Weight matrices of the blocks.
   std::int64_t block_matrices() const { return attention_matrices + ffn_matrices + router; }
-  /// Those a token is multiplied by.
+  /// Those that one token is multiplied by.
   std::int64_t active_matrices() const { return block_matrices() - inactive_matrices; }
 };
 

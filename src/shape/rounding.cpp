@@ -73,7 +73,7 @@ struct Sized {
   double cost = 0;
 };
 
-/// Gives the feed-forward what the budget leaves, within its limits.
+/// Gives the feed-forward what is left of the budget, within its limits.
 Sized size_feed_forward(ShapeRequest request, const RoundingTarget& target,
                         const RoundingRules& rules) {
   const auto off = [&](const Shape& shape) {

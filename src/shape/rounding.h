@@ -1,13 +1,13 @@
 // The lattice of hardware-friendly shapes, and the shape on it that spends a budget at a depth.
 //
 // Depths are m 2^k with m in {8, 9, 10, 12, 14} (and 1 to 8, 10, 12, 14), so that they divide over
-// pipeline stages; a depth is also friendly when its layers per stage are. Widths have eight steps
-// per octave (1024, 1152, ..., 2048, 2304, ...), multiples of 64 below 1024, 32 below 512, 16 below
-// 128. Heads are of 64, of 128 from width 1536 on, of 32 or 48 in narrow shapes; an even number
-// with no large odd factor is preferred (NVIDIA's tile rules and arXiv 2401.14489). The vocabulary
-// is a multiple of 64 times the tensor-parallel degree. What rounding leaves of the budget goes to
-// the feed-forward, up to a fifth either way (three tenths below width 512), unless its ratio was
-// asked for.
+// pipeline stages; a depth is also friendly when its number of layers per stage is. Widths have
+// eight steps per octave (1024, 1152, ..., 2048, 2304, ...), multiples of 64 below 1024, 32 below
+// 512, 16 below 128. Heads are of size 64, 128 from width 1536 on, 32 or 48 in narrow shapes; an
+// even number with no large odd factor is preferred (NVIDIA's tile rules and arXiv 2401.14489). The
+// vocabulary is a multiple of 64 times the tensor-parallel degree. What rounding leaves of the
+// budget goes to the feed-forward, up to a fifth either way (three tenths below width 512), unless
+// its ratio was asked for.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +36,14 @@ struct RoundingTarget {
 };
 
 /// The friendly depths from `low` to `high` that keep the pipeline rule and the depth limit,
-/// ascending; `fine` adds the even ones, for shapes whose feed-forward cannot take up the rest.
+/// ascending; `fine` adds the even ones, for shapes whose feed-forward cannot absorb the rest.
 std::vector<std::int64_t> friendly_depths(double low, double high, const RoundingRules& rules,
                                           bool fine = false);
 
 /// Distance between neighbouring widths of the lattice.
 std::int64_t width_step(double width);
 std::int64_t round_vocab(std::int64_t vocab, std::int64_t tensor_parallel);
-/// Whether the feed-forward may take up what rounding leaves.
+/// Whether the feed-forward may absorb what rounding leaves.
 bool feed_forward_is_free(const ShapeRequest& base);
 
 /// The best shape of this depth, nothing where no width fits the rules. In logarithms, the budget

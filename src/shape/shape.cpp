@@ -21,7 +21,7 @@ extern const std::string_view conventions_toml;
 
 namespace {
 
-/// The planner validates every shape it prices: a message is made only where it is thrown.
+/// The planner validates every shape it prices: a message is formatted only where it is thrown.
 template <class... Values>
 void require(bool holds, fmt::format_string<const Values&...> message, const Values&... values) {
   if (!holds) throw ConfigError(fmt::format(message, values...));
@@ -59,7 +59,7 @@ const std::map<std::string, Conventions>& all_conventions() {
   return table;
 }
 
-/// "96x12288", "96X12288" or "96×12288" in two parts of digits.
+/// "96x12288", "96X12288" or "96×12288" split into two runs of digits.
 std::optional<std::pair<std::string, std::string>> split_depth_by_width(const std::string& text) {
   const std::size_t first = text.find_first_not_of("0123456789");
   if (first == 0 || first == std::string::npos) return std::nullopt;

@@ -1,4 +1,4 @@
-// Shape: everything that decides how large, costly and fast a transformer is, dense or with a
+// Shape: everything that determines how large, costly and fast a transformer is, dense or with a
 // mixture of experts in place of the feed-forward.
 //
 // Pure data with one rule (validate). Every count has one function in this room:
@@ -92,7 +92,7 @@ struct Shape {
   std::int64_t expert_layers() const { return mixture() ? layers - experts.dense_layers : 0; }
   std::int64_t attention_width() const { return heads * head_size; }
   std::int64_t kv_width() const { return kv_heads * head_size; }
-  /// What the attention puts out, all heads together.
+  /// The attention's output width, all heads together.
   std::int64_t value_width() const {
     return latent_attention() ? heads * latent.value_size : attention_width();
   }

@@ -19,7 +19,7 @@ struct StageParameters {
   double on_one_gpu(std::int64_t tensor) const { return divided / as_double(tensor) + whole; }
 };
 
-/// All layers of the model, and what stands before and after them.
+/// All layers of the model, and what comes before and after them.
 struct ModelParts {
   StageParameters layers, first, last;
 };
@@ -45,7 +45,7 @@ DeviceMemory stage_memory(const Shape& shape, const Sharding& s, bool first, boo
   const double stages = as_double(s.pipeline);
   double parameters = parts.layers.on_one_gpu(s.tensor) / stages;
   if (first) parameters += parts.first.on_one_gpu(s.tensor);
-  // On one stage a tied head is the embedding that is already there.
+  // On a single stage a tied head is the embedding that is already there.
   if (last && !(first && shape.tied)) parameters += parts.last.on_one_gpu(s.tensor);
   if (last && first && shape.tied) parameters += parts.last.whole;
 

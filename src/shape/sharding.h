@@ -33,13 +33,13 @@ struct DeviceMemory {
   double weights = 0;
   double gradients = 0;
   double optimizer = 0;
-  double gathered = 0;  // stage 3: the layer at work
+  double gathered = 0;  // stage 3: the layer being computed
   double activations = 0;
   double logits = 0;
   double total() const { return weights + gradients + optimizer + gathered + activations + logits; }
 };
 
-/// What a GPU's memory may be filled with; the rest goes to fragmentation and the libraries.
+/// The share of a GPU's memory that may be used; the rest goes to fragmentation and the libraries.
 inline constexpr double kUsableMemory = 0.9;
 
 /// ConfigError when the GPUs do not divide into copies or the layers into stages.
@@ -47,8 +47,8 @@ DeviceMemory count_device_memory(const Shape& shape, const Sharding& sharding);
 
 bool fits_in_memory(const DeviceMemory& memory, const Hardware& hardware);
 
-/// The least change that fits: a higher stage, recomputation, a smaller micro-batch, and last more
-/// GPUs (doubled; up to a million). Nothing when even that does not.
+/// The least change that fits: a higher stage, recomputation, a smaller micro-batch, and finally
+/// more GPUs (doubled; up to a million). Nothing when even that does not.
 std::optional<Sharding> find_fitting(const Shape& shape, const Sharding& sharding,
                                      const Hardware& hardware);
 

@@ -85,7 +85,7 @@ Accumulator feed_forward_products(const Shape& shape, const Hardware& hardware, 
 }
 
 /// One layer with experts: a grouped product over all visits, as if the experts were one matrix
-/// that tokens * active rows are multiplied by; loads are taken as even.
+/// that tokens * active rows are multiplied by; loads are assumed even.
 Accumulator expert_products(const Shape& shape, const Hardware& hardware, std::int64_t tokens) {
   Accumulator products{hardware};
   if (!shape.mixture()) return products;
@@ -148,9 +148,9 @@ StepTime model_step_time(const Shape& shape, const Hardware& hardware, std::int6
   const double head_share = std::min(1.0, as_double(shape.head_size) / kFullHeadSize);
   time.attention = attention / (hardware.matmul_rate() * kAttentionShare * head_share);
 
-  // bf16 bytes moved by what is not a product, fused where engines fuse: two norms with their
-  // residual adds (forward 8D, backward 12D each), activation forward and backward (10F plain,
-  // 15F gated); logits in fp32 read and written about three times.
+  // bf16 bytes moved by everything that is not a product, fused where engines fuse: two norms with
+  // their residual adds (forward 8D, backward 12D each), activation forward and backward (10F
+  // plain, 15F gated); logits in fp32 read and written about three times.
   const Experts& experts = shape.experts;
   const double F = ((L - sparse) * as_double(shape.ffn) +
                     sparse * as_double(experts.active * experts.ffn + experts.shared_ffn)) /

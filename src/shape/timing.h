@@ -23,7 +23,7 @@ struct TileEfficiency {
 };
 TileEfficiency tile_efficiency(std::int64_t m, std::int64_t n, int multiprocessors);
 
-/// Tokens per step and device that times are modelled for unless told otherwise.
+/// Tokens per step and device that times are modelled for by default.
 inline constexpr std::int64_t kDefaultStepTokens = 65536;
 
 struct StepTime {

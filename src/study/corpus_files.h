@@ -1,4 +1,4 @@
-// The files a study's corpus is made of, with what tells whether they have changed.
+// The files a study's corpus is made of, with what shows whether they have changed.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,7 @@ struct StudyCost {
 /// Models at once by default: one per core, one on a GPU.
 int default_jobs(const StudySpec& spec);
 
-/// `jobs` 0: the default. Times a few steps unless told not to, or the device is not here.
+/// `jobs` 0: the default. Times a few steps unless told not to or the device is not here.
 StudyCost estimate_cost(const StudySpec& spec, const std::vector<PlannedRun>& runs, int jobs,
                         bool timed);
 

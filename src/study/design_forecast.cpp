@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNoise = 0.002;
 constexpr std::size_t kMostRounds = 40;
-// A budget without an end would be played through without one. The last round may go beyond this: a
+// With an unlimited budget the simulation would never end. The last round may exceed this limit: a
 // round costs a share of what was spent before it.
 constexpr std::size_t kMostRuns = 400;
 
@@ -53,7 +53,7 @@ DesignForecast foretell_design(const StudySpec& spec, const fits::DesignSpec& de
   while (forecast.rounds.size() < kMostRounds) {
     for (const Trajectory& run : forecast.rounds.back().runs) {
       const auto lengths = design.lengths(run.shape.nominal_size());
-      // One length is enough to count with: what lengths add is not foreseen.
+      // One length is enough for the count: what further lengths add is not predicted.
       runs.push_back(world.run(run.shape.layers, run.shape.width, run.seed, lengths.back()));
     }
     forecast.end = fits::next_batch(runs, design);

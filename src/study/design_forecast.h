@@ -1,6 +1,6 @@
-// Forecast of a whole adaptive study before its first run: the design played through in a
-// nominal world, where the best depth follows the published law (arXiv 2006.12467), being off by a
-// factor of e in depth costs about 1 % of the loss and seeds scatter by 0.2 % of it.
+// Forecast of a whole adaptive study before its first run: the design simulated in a nominal world,
+// where the best depth follows the published law (arXiv 2006.12467), being off by a factor of e in
+// depth costs about 1 % of the loss and seeds scatter by 0.2 % of it.
 #pragma once
 
 #include <vector>

@@ -46,8 +46,8 @@ DesignRound read_round(const nlohmann::json& json) {
     const auto whole = [&](const char* key) { return json_whole<std::int64_t>(run.at(key)); };
     const GridShape shape{whole("layers"), whole("width"), whole("heads")};
     if (shape.layers < 1 || shape.width < 1 || shape.heads < 1 || shape.width % shape.heads != 0) {
-      throw DataError(
-          fmt::format("{}x{} with {} heads is no shape", shape.layers, shape.width, shape.heads));
+      throw DataError(fmt::format("{}x{} with {} heads is not a shape", shape.layers, shape.width,
+                                  shape.heads));
     }
     round.runs.push_back({shape, json_whole<std::uint64_t>(run.at("seed"))});
   }
@@ -115,11 +115,10 @@ DesignLog new_design_log(const StudySpec& spec) {
 void require_same_design(const StudyFolder& folder, const StudySpec& spec) {
   const auto log = read_design_log(folder);
   if (!log) return;
-  const char* kAdvice = "its rounds were chosen for the old one; begin another folder";
+  const char* kAdvice = "its rounds were chosen for the old one; start a new folder";
   if (!spec.design) {
     throw ConfigError(
-        fmt::format("{}: this study was begun with a [design] and the spec has none "
-                    "now; {}",
+        fmt::format("{}: this study was started with a [design] and the spec no longer has one; {}",
                     folder.name(), kAdvice));
   }
   const DesignLog now = new_design_log(spec);
@@ -129,8 +128,8 @@ void require_same_design(const StudyFolder& folder, const StudySpec& spec) {
   }
   if (now.training != log->training) {
     throw ConfigError(
-        fmt::format("{}: [model], [train], [budget], [corpus] or [grid] has changed "
-                    "under the design; {}",
+        fmt::format("{}: [model], [train], [budget], [corpus] or [grid] has changed since the "
+                    "design was started; {}",
                     folder.name(), kAdvice));
   }
 }

@@ -1,8 +1,8 @@
 // The rounds of an adaptive study, in its design file: which trajectories each round trains.
 //
-// A round is written before its first run begins, whole or not at all, so a study that was killed
-// finds the round it was in. The choice of the next round needs only this file, the records and the
-// spec. Costs in seconds rest on steps that were timed once, when the study began: they are kept
+// A round is written atomically before its first run begins, so a study that was killed finds the
+// round it was in. The choice of the next round needs only this file, the records and the spec.
+// Costs in seconds are based on steps that were timed once, when the study began: they are kept
 // here too, because a second timing would change the choice.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace fathom::study {
 
 struct DesignRound {
   std::vector<Trajectory> runs;
-  double cost = 0;  // foreseen, in the design's unit
+  double cost = 0;  // predicted, in the design's unit
 };
 
 struct DesignLog {

@@ -11,7 +11,7 @@
 namespace fathom::study {
 namespace {
 
-/// A number inside a goal; what is wrong with it is said with the goal's place in the file.
+/// A number inside a goal; errors in it are reported with the goal's place in the file.
 template <class Parse>
 auto number_of_goal(const TomlReader& table, const std::string& text, const Parse& parse) {
   static const std::string kKey = "decide";
@@ -25,7 +25,7 @@ auto number_of_goal(const TomlReader& table, const std::string& text, const Pars
 fits::DesignGoal read_goal(const TomlReader& table, const std::string& text, double wanted) {
   static const std::string kBestDepth = "best depth at ";
   fits::DesignGoal goal;
-  goal.wanted = wanted;
+  goal.target = wanted;
   const std::size_t over = text.find(" over ");
   if (text == "a") {
     goal.kind = fits::GoalKind::offset;
@@ -49,7 +49,7 @@ fits::DesignGoal read_goal(const TomlReader& table, const std::string& text, dou
   return goal;
 }
 
-/// What is wanted where the table does not say: errors that the choice of runs reaches for about a
+/// Target errors where the table gives none: errors that the choice of runs reaches for about a
 /// third of a grid's cost or less (docs/studies.md).
 double default_error(fits::GoalKind kind) {
   switch (kind) {
@@ -81,7 +81,7 @@ void read_goals(const TomlReader& table, DesignRules& design) {
   for (std::size_t i = 0; i < design.decide.size(); ++i) {
     design.goals.push_back(read_goal(table, design.decide[i], design.error[i]));
     if (design.goals.back().kind == fits::GoalKind::form && design.error[i] <= 1) {
-      table.fail("error", "of the form is the odds wanted, above 1, e.g. 20");
+      table.fail("error", "of the form is the target odds, above 1, e.g. 20");
     }
   }
 }
@@ -93,7 +93,7 @@ void read_cost(const TomlReader& table, DesignRules& design) {
   const auto named = std::count(given.begin(), given.end(), true);
   if (named == 0) table.fail("flops", "or seconds or runs: the allowed cost must be given");
   if (named > 1) {
-    table.fail("flops", "and seconds and runs are three ways to say the allowed cost; keep one");
+    table.fail("flops", "and seconds and runs are three ways to give the allowed cost; keep one");
   }
   const auto place =
       static_cast<std::size_t>(std::find(given.begin(), given.end(), true) - given.begin());

@@ -55,13 +55,13 @@ struct DesignRules {
     key("decide", design.decide,
         "\"a\", \"b\", \"12 over 6\", \"best depth at 10M\", \"form\" (exponential or power law)");
     key("error", design.error,
-        "wanted standard error of each: of a (0.3), b (0.03), ln N of a crossing (0.2), ln L of a "
+        "target standard error of each: of a (0.3), b (0.03), ln N of a crossing (0.2), ln L of a "
         "best depth (0.16); for the form the odds (20)");
-    key("depths", design.depths, "layers allowed");
-    key("sizes", design.sizes, "smallest and largest N = 12 L D^2 allowed");
+    key("depths", design.depths, "allowed numbers of layers");
+    key("sizes", design.sizes, "smallest and largest allowed N = 12 L D^2");
     key("head_size", design.head_size, "16 or 32; heads = width / head_size", {16, 32});
-    key("min_width", design.min_width, "narrower shapes are not asked for", {16, 1 << 17});
-    key("round_share", design.round_share, "of the allowed cost, for one round", {0.01, 1});
+    key("min_width", design.min_width, "narrower shapes are not trained", {16, 1 << 17});
+    key("round_share", design.round_share, "largest share of the budget for one round", {0.01, 1});
   }
 };
 

@@ -16,7 +16,7 @@ using fits::GoalKind;
 using fits::GoalState;
 using Json = nlohmann::ordered_json;
 
-/// A goal's value as it is read: N as a count, depths and constants as numbers.
+/// A goal's value for reading: N as a count, depths and constants as numbers.
 std::string value_text(const GoalState& goal, double value) {
   switch (goal.goal.kind) {
     case GoalKind::crossing:
@@ -36,7 +36,7 @@ std::string value_text(const GoalState& goal, double value) {
 /// How far a goal is from its target: above 1 it is not decided.
 double need_of(const GoalState& goal) {
   const bool odds = goal.goal.kind == GoalKind::form;
-  return odds ? goal.goal.wanted / std::max(goal.error, 1e-9) : goal.error / goal.goal.wanted;
+  return odds ? goal.goal.target / std::max(goal.error, 1e-9) : goal.error / goal.goal.target;
 }
 
 std::string state_text(const GoalState& goal) {
@@ -46,9 +46,9 @@ std::string state_text(const GoalState& goal) {
 
 std::string form_text(const GoalState& goal) {
   const double odds = goal.estimate.value_or(1);
-  return fmt::format("odds of the {} {:.3g} to 1, wanted {:.3g} to 1: {}",
+  return fmt::format("odds of the {} {:.3g} to 1, target {:.3g} to 1: {}",
                      odds >= 1 ? "exponential law" : "power law", std::max(odds, 1 / odds),
-                     goal.goal.wanted, state_text(goal));
+                     goal.goal.target, state_text(goal));
 }
 
 std::string bound_text(const GoalState& goal) {
@@ -61,20 +61,20 @@ std::string bound_text(const GoalState& goal) {
   return "";
 }
 
-/// The error beside the wanted one. Those of crossings and best depths are of logarithms.
+/// The error next to its target. Those of crossings and best depths are of logarithms.
 std::string error_text(const GoalState& goal) {
-  const double wanted = goal.goal.wanted;
+  const double wanted = goal.goal.target;
   std::string name = "error";
-  if (goal.goal.kind == GoalKind::form) return fmt::format("wanted odds {:.3g} to 1", wanted);
+  if (goal.goal.kind == GoalKind::form) return fmt::format("target odds {:.3g} to 1", wanted);
   if (goal.goal.kind == GoalKind::crossing) name += " of ln N";
   if (goal.goal.kind == GoalKind::best_depth) name += " of ln L";
-  if (!std::isfinite(goal.error)) return fmt::format("wanted {} {:.3g}", name, wanted);
-  return fmt::format("{} {:.3g}, wanted {:.3g}", name, goal.error, wanted);
+  if (!std::isfinite(goal.error)) return fmt::format("target {} {:.3g}", name, wanted);
+  return fmt::format("{} {:.3g}, target {:.3g}", name, goal.error, wanted);
 }
 
 Json goal_json(const GoalState& goal) {
   return {{"goal", goal_name(goal.goal)},
-          {"target", goal.goal.wanted},
+          {"target", goal.goal.target},
           {"estimate", number_or_null(goal.estimate)},
           {"low", number_or_null(goal.low)},
           {"high", number_or_null(goal.high)},
@@ -90,14 +90,14 @@ std::string stage_text(const DesignProgress& progress, const DesignRules& rules)
   const std::string to_decide =
       step.cost_to_decide ? fmt::format("; deciding the rest would cost about {} more",
                                         cost_text(*step.cost_to_decide, rules.unit))
-                          : "; no number of runs within the limits is foreseen to decide the rest";
+                          : "; no number of runs within the limits is expected to decide the rest";
   switch (step.stage) {
     case DesignStage::decided:
-      return "everything asked for is decided";
+      return "all goals are decided";
     case DesignStage::budget_spent:
       return "the allowed cost is spent" + to_decide;
     case DesignStage::out_of_reach:
-      return "what is missing cannot be reached with these depths and sizes" +
+      return "the remaining goals cannot be reached with these depths and sizes" +
              (step.cost_to_decide ? fmt::format("; with wider limits it would cost about {}",
                                                 cost_text(*step.cost_to_decide, rules.unit))
                                   : std::string("; the bound is the answer"));
@@ -105,9 +105,9 @@ std::string stage_text(const DesignProgress& progress, const DesignRules& rules)
       return "no round is complete yet";
     case DesignStage::undecided:
       return step.cost_to_decide
-                 ? fmt::format("about {} more until all is decided, as foreseen now",
+                 ? fmt::format("about {} more until all goals are decided, by the current forecast",
                                cost_text(*step.cost_to_decide, rules.unit))
-                 : "more rounds will tell how far it is";
+                 : "more rounds are needed to estimate the remaining cost";
   }
   return "";
 }
@@ -138,7 +138,7 @@ std::vector<std::string> design_lines(const DesignProgress& progress, const Desi
   for (const GoalState& goal : progress.step.goals) lines.push_back(goal_text(goal));
   if (progress.rounds == 0) {
     lines.push_back(
-        fmt::format("no round was begun; up to {} allowed", cost_text(rules.budget, rules.unit)));
+        fmt::format("no round started yet; up to {} allowed", cost_text(rules.budget, rules.unit)));
   } else {
     lines.push_back(fmt::format("{} of {} rounds complete, {} spent of {}; {}", progress.complete,
                                 progress.rounds, cost_text(progress.step.spent, rules.unit),
@@ -148,7 +148,7 @@ std::vector<std::string> design_lines(const DesignProgress& progress, const Desi
   if (open || !progress.step.batch.empty()) {
     const std::string round = progress.rounds == 0 ? "the first round" : "the next round";
     lines.push_back(
-        fmt::format("{}: {}{}", open ? "what is left of this round" : round,
+        fmt::format("{}: {}{}", open ? "the rest of this round" : round,
                     cost_text(progress.next_cost, rules.unit),
                     std::isfinite(progress.next_seconds) && rules.unit != CostUnit::seconds
                         ? fmt::format(", about {}", format_seconds(progress.next_seconds))
@@ -163,7 +163,7 @@ Json design_json(const DesignProgress& progress, const DesignRules& rules) {
     if (need_of(goal) > need_of(*worst)) worst = &goal;
   }
   Json json{{"goal", goal_name(worst->goal)},
-            {"target", worst->goal.wanted},
+            {"target", worst->goal.target},
             {"error", number_or_null(worst->error)},
             {"decided", progress.step.stage == DesignStage::decided},
             {"next_cost_seconds", number_or_null(progress.next_seconds)},

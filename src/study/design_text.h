@@ -15,7 +15,7 @@ struct DesignProgress;
 /// "40 runs", "1.2e+17 FLOPs", "3 min 20 s".
 std::string cost_text(double cost, CostUnit unit);
 
-/// "b: 0.1420 (95 %: 0.0900 to 0.2100); error 0.031, wanted 0.015: not decided".
+/// "b: 0.1420 (95 %: 0.0900 to 0.2100); error 0.031, target 0.015: not decided".
 std::string goal_text(const fits::GoalState& goal);
 
 /// Goals, what is decided, the price of the next round and how it ends.

@@ -86,7 +86,7 @@ void Tally::tell_ledger() {
   if (ledger_.problem() == ledger_told_) return;
   ledger_told_ = ledger_.problem();
   if (ledger_told_.empty()) return;
-  note(fmt::format("the tables of the study are behind: {}; training goes on", ledger_told_));
+  note(fmt::format("the study's tables are out of date: {}; training continues", ledger_told_));
 }
 
 Watched Tally::begin(const PlannedRun& run) {

@@ -1,5 +1,5 @@
 // What executors share: the runs to do, what they report meanwhile, how they are stopped, and the
-// books they keep.
+// accounts they keep.
 #pragma once
 
 #include <chrono>
@@ -70,7 +70,7 @@ struct Watched {
   RunningModel look(const StudyFolder& folder) const;
 };
 
-/// The books of one call: counts, pace, the ledger, and who is told.
+/// The accounts of one call: counts, pace, the ledger, and who is notified.
 class Tally {
  public:
   /// Counts what is done already; `open()` is the rest, in order.
@@ -91,7 +91,7 @@ class Tally {
   void stopped() { result_.stopped = true; }
 
  private:
-  /// Notes that the tables are behind, once for every reason.
+  /// Notes that the tables are out of date, once for every reason.
   void tell_ledger();
 
   const Study& study_;

@@ -23,8 +23,8 @@ double seconds_of(fs::file_time_type time) {
   return std::chrono::duration<double>(system.time_since_epoch()).count();
 }
 
-/// All numbers of a metrics file; the clock of a step is not recorded, so events carry the file's
-/// last change.
+/// All numbers of a metrics file; the time of a step is not recorded, so events carry the file's
+/// modification time.
 EventFile events_of(const fs::path& metrics, double wall_time) {
   EventFile events(wall_time);
   train::read_metrics(metrics, [&](const train::MetricsEvent& event) {

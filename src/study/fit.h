@@ -18,7 +18,7 @@ std::optional<fits::StudyFit> fit_runs(const std::vector<RunRow>& rows,
                                        const fits::PointSelection& selection = {},
                                        const fits::FitOptions& options = {});
 
-/// Puts the law beside the runs, where `plan --law study:DIR` finds it. A fit without a law, or no
+/// Puts the law next to the runs, where `plan --law study:DIR` finds it. A fit without a law, or no
 /// fit, removes an earlier one: it no longer follows from the runs. Whether there is one now.
 bool save_law(const StudyFolder& folder, const std::optional<fits::StudyFit>& fit);
 

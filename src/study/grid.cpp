@@ -95,7 +95,7 @@ class GridBuilder {
     }
   }
 
-  /// What is wrong with a value of this key is said with its place in the file.
+  /// Errors in a value of this key are reported with its place in the file.
   template <class Take>
   void at_key(const char* key, const Take& take) const {
     try {

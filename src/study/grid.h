@@ -35,7 +35,7 @@ struct GridRules {
   std::string centre;
   std::vector<std::int64_t> widths;
 
-  /// Every key that a grid of its kind has (core/spec_keys.h).
+  /// Every key that a grid of this kind has (core/spec_keys.h).
   template <class Self, class Visitor>
   static void visit_keys(Self& grid, Visitor& key) {
     key("kind", grid.kind, "how shapes are named");
@@ -65,7 +65,7 @@ struct GridShape {
 
 struct Grid {
   std::vector<GridShape> shapes;      // each once, by depth and width
-  std::vector<std::string> left_out;  // rungs of a ladder, in words
+  std::vector<std::string> left_out;  // rungs of a ladder, as text
 };
 
 /// Reads the [grid] table and finishes it. ConfigError when it makes no shape.

@@ -103,7 +103,7 @@ void Ledger::update(const PlannedRun& run, const RunState& state) {
 /// Under the lock.
 void Ledger::write_rows(const std::vector<RunRow>& ended) {
   StudyIndex index(study_.folder.index());
-  // Somebody deleted it meanwhile.
+  // It was deleted meanwhile.
   if (index.is_empty()) return write_tables(study_.folder, rows_);
   for (const RunRow& row : ended) index.update(row);
   write_points(study_.folder, rows_);
@@ -115,7 +115,7 @@ std::vector<RunRow> rebuild_tables(const std::filesystem::path& directory) {
   if (!is_writable(folder)) return rows;
   const auto turn = take_turn(folder);
   if (!turn) throw DataError(held_by_another(folder));
-  rows = collect_rows(directory);  // again, with nobody else writing
+  rows = collect_rows(directory);  // again, with no other writer
   write_tables(folder, rows);
   return rows;
 }

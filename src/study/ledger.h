@@ -1,10 +1,10 @@
 // The tables of a study, kept current by whoever ends a run: the index and the points for fits.
 //
-// Both are made anew from the run folders when an executor starts, and each run that ends replaces
-// its row. Several executors may do so at once, such as the tasks of a Slurm job beside the command
-// that submitted them: they take turns under a lock. Nothing is read back from the tables, so what
-// another program does to them reaches no result; one that cannot be written is behind, and said to
-// be, until it can.
+// Both are rebuilt from the run folders when an executor starts, and each run that ends replaces
+// its row. Several executors may do so at once, such as the tasks of a Slurm job alongside the
+// command that submitted them: they take turns under a lock. Nothing is read back from the tables,
+// so what another program does to them affects no result; one that cannot be written is reported as
+// out of date until it can.
 #pragma once
 
 #include <filesystem>
@@ -21,7 +21,7 @@ class Ledger {
   explicit Ledger(const Study& study);
   /// The run has ended, with a record or a failure.
   void update(const PlannedRun& run, const RunState& state);
-  /// Why the tables are behind; empty while they are not.
+  /// Why the tables are out of date; empty while they are not.
   const std::string& problem() const { return problem_; }
 
  private:
@@ -35,7 +35,7 @@ class Ledger {
 };
 
 /// Both tables from the folders; the rows they hold. DataError when there is no study or the tables
-/// are held by another process for long; nothing is written where the folder cannot be.
+/// are held by another process for too long; nothing is written where the folder cannot be.
 std::vector<RunRow> rebuild_tables(const std::filesystem::path& directory);
 
 }  // namespace fathom::study

@@ -118,7 +118,7 @@ class LocalExecutor {
     }
   }
 
-  /// What becomes of a run whose worker has ended.
+  /// Decides what happens to a run whose worker has ended.
   void settle(Job job, const WorkerExit& end) {
     const StudyRunFolder folder = study_.folder.run(job.run->id);
     for (const std::string& note : notes_in(folder.log())) {
@@ -134,7 +134,7 @@ class LocalExecutor {
     ++job.attempts;
     const bool may_repeat = end.signal != 0 || end.code == kStopped;
     if (may_repeat && job.attempts < kAttempts) {
-      tally_.note(fmt::format("run {} ({}): {}; it goes on from its checkpoint", job.run->id,
+      tally_.note(fmt::format("run {} ({}): {}; it continues from its checkpoint", job.run->id,
                               job.run->label(), reason));
       queue_.push_front(job);
       return;

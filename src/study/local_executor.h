@@ -1,8 +1,8 @@
 // Runs as worker processes on this machine: `program study worker DIR ID`, `jobs` at once.
 //
-// Processes, so that a crash takes one run and not the study. A worker that dies by a signal is
-// started again from its checkpoint, three times in all; one that says why it cannot go on is not.
-// Workers die with their parent (checkpoint first), also when it is killed with -9.
+// Processes, so that a crash takes down one run and not the study. A worker that dies by a signal
+// is restarted from its checkpoint, three times in all; one that reports why it cannot continue is
+// not. Workers die with their parent (checkpoint first), even when it is killed with -9.
 #pragma once
 
 #include "study/executor.h"

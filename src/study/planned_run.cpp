@@ -79,7 +79,8 @@ class Planner {
       chains[{{m.layers, m.width, m.heads}, run.spec.seed}].push_back(&run);
     }
     for (auto& [key, chain] : chains) link_stems(chain);
-    // Long runs first, so that no core waits long for the last; a stem's user after its maker.
+    // Long runs first, so that the last one does not keep the cores waiting; a stem's user after
+    // its maker.
     std::stable_sort(runs_.begin(), runs_.end(), [](const PlannedRun& a, const PlannedRun& b) {
       const bool a_waits = a.shared_steps > 0, b_waits = b.shared_steps > 0;
       if (a_waits != b_waits) return b_waits;
@@ -99,7 +100,7 @@ class Planner {
     }
   }
 
-  /// The spec's text is read once for a shape and a length: a long list of seeds makes it long too.
+  /// The spec's text is read once per shape and length: a long list of seeds makes it long too.
   train::RunSpec run_spec(const GridShape& shape, std::int64_t steps, std::uint64_t seed) {
     auto known = read_.find({shape, steps});
     const bool refused = as_double(seed) > train::kMost;  // by the reader, in its words
@@ -167,7 +168,7 @@ Shape shape_of(const model::ModelSpec& model) {
   c.final_norm = model.norm == model::NormPlace::pre;
   c.qkv_bias = c.out_bias = model.biases;
   c.ffn_bias = model.biases && model.feed_forward;
-  // Shapes know more kinds of positions; those that models have bear the same names.
+  // Shapes have more kinds of positions; those that models have share their names.
   c.positions = find_enum<fathom::Positions>(name_of(model.positions)).value();
   return shape;
 }

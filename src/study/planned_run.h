@@ -2,8 +2,8 @@
 //
 //   steps = budget / (batch * accumulation * context), rounded up
 //
-// A WSD schedule is constant until its last part, so a run with a longer budget begins with the
-// very steps of a shorter one: it may start from the checkpoint the shorter run made before its
+// A WSD schedule is constant until its last part, so a run with a longer budget begins with exactly
+// the steps of a shorter one: it may start from the checkpoint the shorter run made before its
 // decay (its stem). The bits are those of a run from scratch; only the time differs.
 #pragma once
 
@@ -38,14 +38,14 @@ struct PlannedRun {
 struct TokenFacts {
   Hash128 hash;
   std::int64_t vocabulary = 0;
-  std::int64_t training_tokens = 0;  // of the text, once over
+  std::int64_t training_tokens = 0;  // of one pass over the text
 };
 
 /// The counting room's view of a model.
 Shape shape_of(const model::ModelSpec& model);
 
-/// A run that is planned by itself; with an id where the hash of its tokens is given (that of none
-/// for a task).
+/// A run planned by itself; it has an id where the hash of its tokens is given (for a task, the
+/// hash of no tokens).
 PlannedRun plan_run(train::RunSpec spec, const std::optional<Hash128>& tokens);
 
 /// A shape and a seed, trained to every budget.

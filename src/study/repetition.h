@@ -10,8 +10,7 @@ namespace fathom::study {
 inline constexpr double kHarmlessPasses = 4;
 
 /// One sentence, without its full stop, when `tokens` of training take more than kHarmlessPasses
-/// over `text_tokens`; else
-/// "".
+/// over `text_tokens`; else "".
 std::string repetition_note(std::int64_t tokens, std::int64_t text_tokens);
 
 }  // namespace fathom::study

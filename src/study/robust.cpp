@@ -27,7 +27,7 @@ double chosen_size(const fits::SurfaceFit& surface, std::optional<double> size) 
   }
   throw DataError(
       "the best depth has no two-sided interval at any size, so there is no answer to test; add "
-      "runs, or name a size with --size");
+      "runs, or give a size with --size");
 }
 
 struct TrainedShape {
@@ -41,7 +41,7 @@ std::vector<TrainedShape> shapes_near(const std::vector<RunRow>& rows, double pa
                                       double layers) {
   std::map<GridShape, TrainedShape> found;
   for (const RunRow& row : rows) {
-    // Rows of bare points know no heads: such a study was not kept and cannot be trained further.
+    // Rows of bare points have no heads: such a study was not kept and cannot be trained further.
     if (!row.in_spec || !has_result(row.status) || row.heads < 1) continue;
     if (std::fabs(std::log(as_double(row.non_embedding) / params)) > kSameSize) continue;
     if (std::fabs(std::log(as_double(row.layers) / layers)) > kDepthReach) continue;
@@ -50,7 +50,7 @@ std::vector<TrainedShape> shapes_near(const std::vector<RunRow>& rows, double pa
     shape.params = as_double(row.non_embedding);
     shape.most_seed = std::max(shape.most_seed, row.seed);
   }
-  // One shape a depth: the one nearest in size.
+  // One shape per depth: the one nearest in size.
   std::map<std::int64_t, TrainedShape> by_depth;
   const auto miss = [&](const TrainedShape& s) { return std::fabs(std::log(s.params / params)); };
   for (const auto& [key, shape] : found) {
@@ -83,8 +83,8 @@ RobustPlan plan_robust(const Study& study, const std::vector<RunRow>& rows,
   std::string reason;
   const auto surface = fits::fit_surface(points_of(rows), {}, reason);
   if (!surface) {
-    throw DataError(
-        fmt::format("{}: no surface, so no answer to test: {}", study.folder.name(), reason));
+    throw DataError(fmt::format("{}: no surface was fitted, so there is no answer to test: {}",
+                                study.folder.name(), reason));
   }
   RobustPlan plan{
       .study = {
@@ -95,9 +95,8 @@ RobustPlan plan_robust(const Study& study, const std::vector<RunRow>& rows,
   const std::vector<TrainedShape> shapes = shapes_near(rows, plan.params, plan.layers);
   if (shapes.size() < kLeastShapes) {
     throw DataError(fmt::format(
-        "{}: {} of its shapes lie near {} parameters and {:.1f} layers, {} are needed; name "
-        "another "
-        "size with --size",
+        "{}: {} of its shapes lie near {} parameters and {:.1f} layers, {} are needed; give "
+        "another size with --size",
         study.folder.name(), shapes.size(), format_count(plan.params), plan.layers, kLeastShapes));
   }
   for (const TrainedShape& shape : shapes) plan.shapes.push_back(shape.shape);
@@ -147,7 +146,7 @@ fits::Robustness judge_robust(const RobustPlan& plan, const std::vector<RunRow>&
   }
   std::string reason;
   const auto verdict = fits::judge_robustness(points_of(rows), changes, plan.params, {}, reason);
-  if (!verdict) throw DataError("no surface, so no answer to test: " + reason);
+  if (!verdict) throw DataError("no surface was fitted, so there is no answer to test: " + reason);
   return *verdict;
 }
 

@@ -2,7 +2,7 @@
 // trained again with half and twice the learning rate, half the batch and a new seed; what they say
 // is judged by fits/robustness.h.
 //
-// The runs lie in the study's own folder, beside its runs but not named by its spec: fits and
+// The runs are in the study's own folder, next to its runs but not named by its spec: fits and
 // reports of the study do not see them, and a second call finds them done.
 #pragma once
 

@@ -37,8 +37,8 @@ double cost_of(const StudySpec& spec, const std::vector<PlannedRun>& runs, const
 void require_timing(const DesignLog& log) {
   if (!log.speed.points.empty()) return;
   throw ConfigError(
-      "design: a cost in seconds needs steps timed on the device, and none could be; give flops or "
-      "runs instead");
+      "design: a cost in seconds needs steps timed on the device, and none could be timed; give "
+      "flops or runs instead");
 }
 
 /// Rounds all of whose runs are done.
@@ -57,9 +57,9 @@ Trajectory trajectory_of(const RunRow& row) {
   return {{row.layers, row.width, row.heads}, row.seed};
 }
 
-/// Seconds of a step by its FLOPs, from the records.
+/// Seconds per step by its FLOPs, from the records.
 SpeedModel speed_of_records(const std::vector<RunRow>& rows) {
-  std::map<double, std::pair<double, double>> by_step;  // FLOPs a step: FLOPs, seconds
+  std::map<double, std::pair<double, double>> by_step;  // FLOPs per step: FLOPs, seconds
   for (const RunRow& row : rows) {
     if (!has_result(row.status) || row.steps < 1 || row.seconds <= 0) continue;
     const double step = row.flops / as_double(row.steps);
@@ -73,7 +73,7 @@ SpeedModel speed_of_records(const std::vector<RunRow>& rows) {
   return speed;
 }
 
-/// The records of `trajectories` and what was lost with diverged ones.
+/// The records of `trajectories`, and the cost lost on diverged ones.
 std::vector<fits::RunPoint> take_records(const std::vector<RunRow>& rows,
                                          const std::vector<Trajectory>& trajectories,
                                          fits::DesignSpec& design) {
@@ -98,7 +98,7 @@ std::vector<fits::RunPoint> take_records(const std::vector<RunRow>& rows,
   return points;
 }
 
-/// Timed now, when the study began, or by its runs.
+/// Timed just now, or when the study began, or by its runs.
 SpeedModel speed_known(const std::vector<RunRow>& rows, const DesignLog* log,
                        const DesignLog* timed) {
   if (timed && !timed->speed.points.empty()) return timed->speed;
@@ -160,7 +160,7 @@ DesignRound first_round(const StudySpec& spec, const fits::DesignSpec& design) {
     const fits::DesignStep step = fits::next_batch({}, design);
     if (step.batch.empty()) {
       throw ConfigError(fmt::format(
-          "design: half of {} does not pay for the first shapes; allow more, or smaller sizes",
+          "design: half of {} does not cover the first shapes; allow more, or smaller sizes",
           cost_text(spec.design->budget, spec.design->unit)));
     }
     return round_of(spec, step);
@@ -171,18 +171,18 @@ DesignRound first_round(const StudySpec& spec, const fits::DesignSpec& design) {
     round.cost += design.cost(run.shape.layers, run.shape.width, {});
   }
   if (round.cost > spec.design->budget) {
-    throw ConfigError(fmt::format(
-        "design: the grid, its first round, costs {} and {} are allowed; allow more or take shapes "
-        "out",
-        cost_text(round.cost, spec.design->unit),
-        cost_text(spec.design->budget, spec.design->unit)));
+    throw ConfigError(
+        fmt::format("design: the grid, its first round, costs {}, and {} are allowed; allow more "
+                    "or remove shapes",
+                    cost_text(round.cost, spec.design->unit),
+                    cost_text(spec.design->budget, spec.design->unit)));
   }
   return round;
 }
 
 void check_design(const StudySpec& spec) {
   fits::DesignSpec design = design_spec(spec, std::nullopt, nullptr);
-  // How far seconds reach is known once steps are timed.
+  // How far seconds go is only known once steps are timed.
   const bool seconds = spec.design->unit == CostUnit::seconds;
   if (seconds) design.budget = 1e300;
   fits::require_consistent(design);

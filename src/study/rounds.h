@@ -1,8 +1,8 @@
 // An adaptive study: train a round, fit, choose the next one (fits/run_design.h), until the goals
 // are decided, the allowed cost is spent, or what is missing cannot be reached.
 //
-// The loop stands above the executors: a round is a list of runs like any other. The next round is
-// a function of the spec, the records of the complete rounds and the design file, whoever trained
+// The loop sits above the executors: a round is a list of runs like any other. The next round is a
+// function of the spec, the records of the complete rounds and the design file, whoever trained
 // them and however often they were stopped.
 #pragma once
 
@@ -27,8 +27,8 @@ struct DesignProgress {
   double next_seconds = 0;    // the same in time on this machine; NaN: not known
 };
 
-/// What the choice of runs goes by. `log` gives the timed steps where costs are in seconds; without
-/// one such a cost is counted in FLOPs, which serves to check the rest.
+/// What the choice of runs is based on. `log` gives the timed steps where costs are in seconds;
+/// without one such a cost is counted in FLOPs, which is enough to check the rest.
 fits::DesignSpec design_spec(const StudySpec& spec, const std::optional<TokenFacts>& tokens,
                              const DesignLog* log);
 
@@ -36,7 +36,7 @@ fits::DesignSpec design_spec(const StudySpec& spec, const std::optional<TokenFac
 DesignRound round_of(const StudySpec& spec, const fits::DesignStep& step);
 
 /// The runs of the first round: the grid's, or those of an automatic start. ConfigError when the
-/// allowed cost does not reach for them.
+/// allowed cost does not cover them.
 DesignRound first_round(const StudySpec& spec, const fits::DesignSpec& design);
 
 /// ConfigError when goals, limits and cost contradict each other.
@@ -59,8 +59,8 @@ struct RoundsResult {
   std::optional<DesignProgress> end;  // absent when it was stopped or runs failed
 };
 
-/// Goes on where the folder stands. `study` is planned again after each choice. `note` gets a line
-/// for every round.
+/// Continues from the state of the folder. `study` is planned again after each choice. `note` gets
+/// a line for every round.
 RoundsResult run_rounds(Study& study, int jobs, const ExecuteRuns& execute,
                         const std::function<void(const std::string&)>& note);
 

@@ -13,7 +13,7 @@ namespace fathom::study {
 
 /// Of a run that is not done: tokens, steps and FLOPs to train, and no losses.
 struct RunRow : train::RunRecord {
-  bool in_spec = true;  // the study's present spec names it
+  bool in_spec = true;  // the study's current spec names it
   std::string damage;   // why its record cannot be used; no column
 
   /// The columns of every table of runs: those of the record, then the study's.

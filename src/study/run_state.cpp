@@ -40,7 +40,7 @@ RunState read_run_state(const StudyRunFolder& run) {
     try {
       state.reason = read_json_file(run.failure()).value("reason", "");
     } catch (const std::exception&) {
-      state.reason = "unknown: the file that says why is broken";
+      state.reason = "unknown: the file that gives the reason is damaged";
     }
   } else if (fs::exists(run.metrics(), error)) {
     state.status = RunStatus::interrupted;

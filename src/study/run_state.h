@@ -25,7 +25,7 @@ struct RunState {
 
 RunState read_run_state(const StudyRunFolder& run);
 
-/// Why the run stands still; replaces an earlier reason.
+/// Why the run has stopped; replaces an earlier reason.
 void write_failure(const StudyRunFolder& run, const std::string& reason);
 void clear_failure(const StudyRunFolder& run);
 

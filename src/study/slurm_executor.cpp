@@ -74,7 +74,8 @@ class SlurmExecutor {
     told_ = text;
   }
 
-  /// Held tasks never start again by themselves; those with a begin time wait for nothing.
+  /// Held tasks never start again by themselves, so they are cancelled; those with a begin time
+  /// wait for no reason.
   void nurse(const std::vector<SlurmTask>& tasks) {
     for (const SlurmTask& task : tasks) {
       if (task.state != "PENDING") continue;
@@ -86,7 +87,7 @@ class SlurmExecutor {
     }
   }
 
-  /// Reads every open run's folder, after the queue, and submits what nobody works on.
+  /// Reads every open run's folder, after the queue, and submits what no worker is working on.
   void look(const std::optional<std::vector<SlurmTask>>& tasks) {
     std::set<std::string> covered;
     if (tasks) covered = covered_runs(*tasks);
@@ -109,7 +110,7 @@ class SlurmExecutor {
     if (!missing.empty()) submit(missing);
   }
 
-  /// It was submitted a moment ago, and the queue, which may be a cached one, has not shown it yet.
+  /// It was submitted a moment ago, and the queue, which may be cached, does not show it yet.
   bool may_still_appear(const Tracked& tracked) const {
     if (tracked.submissions == 0 || tracked.seen) return false;
     const std::chrono::duration<double> since = Clock::now() - tracked.submitted;
@@ -120,10 +121,9 @@ class SlurmExecutor {
     std::set<std::string> covered;
     for (const SlurmTask& task : tasks) {
       if (task.state == "RUNNING" && stalled(task)) {
-        tell_once(
-            fmt::format("task {} does nothing; it is cancelled and its runs are submitted "
-                        "again",
-                        task.id));
+        tell_once(fmt::format(
+            "task {} makes no progress; it is cancelled and its runs are submitted again",
+            task.id));
         queue_.cancel(task.id);
         continue;
       }
@@ -136,7 +136,7 @@ class SlurmExecutor {
     std::int64_t steps = 0;
     for (const std::string& id : queue_.runs_of(task)) {
       const StudyRunFolder folder = study_.folder.run(id);
-      if (FileLock::holder(folder.claim())) steps = -1;  // a worker lives
+      if (FileLock::holder(folder.claim())) steps = -1;  // a worker is alive
       if (steps < 0) break;
       steps += train::read_run_tail(folder.metrics()).step;
     }

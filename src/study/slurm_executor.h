@@ -6,9 +6,9 @@
 //   covered   a worker holds its claim, or a pending or running task names it
 //   missing   neither: its task was killed, lost by the controller or given up; it is submitted
 //             again, five times at most
-// A task that Slurm calls running but whose runs nobody works on is cancelled after a while. While
-// the controller does not answer, nothing is submitted. Claims keep a task that Slurm starts twice
-// from training anything twice.
+// A task that Slurm reports as running but whose runs have no worker is cancelled after a while.
+// While the controller does not answer, nothing is submitted. Claims keep a task that Slurm starts
+// twice from training anything twice.
 #pragma once
 
 #include "study/executor.h"

@@ -53,7 +53,7 @@ bool is_passing(const std::string& message) {
                      [&](const char* words) { return message.find(words) != std::string::npos; });
 }
 
-/// Names a submission: the directory's own part tells studies apart, the rest submissions.
+/// Names a submission: the directory's part distinguishes studies, the rest submissions.
 std::string study_part(const fs::path& directory) {
   return hash_bytes(directory.string()).hex().substr(0, 8);
 }
@@ -122,7 +122,7 @@ std::optional<std::string> SlurmQueue::submit(std::span<const std::vector<std::s
   command.push_back(script.string());
   const ProgramResult result = run_program(command, patience_);
   if (result.cut_short) {
-    // The job may be in the queue all the same: its files stay, and the queue will tell.
+    // The job may be in the queue all the same: its files stay, and the queue will show it.
     error_ = fmt::format("sbatch gave no answer in {:.0f} seconds", patience_.seconds);
     return {};
   }

@@ -1,8 +1,8 @@
 // The little of Slurm that Fathom uses: sbatch, squeue, scancel, scontrol.
 //
 // A submission is one array job named fathom-TOKEN; the study's slurm folder has TOKEN.tasks, a
-// line of run ids for each of its tasks. So the name in the queue says which runs a task covers,
-// also to a command that did not submit it.
+// line of run ids for each of its tasks. So the name in the queue identifies the runs a task
+// covers, even to a command that did not submit it.
 #pragma once
 
 #include <algorithm>
@@ -22,10 +22,10 @@ struct SlurmOptions {
   std::string partition;
   std::int64_t runs_per_task = 0;           // 0: about ten minutes of work
   std::int64_t max_tasks = 0;               // at once; 0: as many as the cluster gives
-  std::vector<std::string> sbatch_options;  // handed on, after Fathom's own
+  std::vector<std::string> sbatch_options;  // passed on, after Fathom's own
   std::filesystem::path program;            // the fathom binary, reachable from the nodes
   double poll_seconds = 2;
-  double stall_seconds = 120;  // a task that "runs" and does nothing so long is cancelled
+  double stall_seconds = 120;  // a task that "runs" but does nothing for this long is cancelled
   double grace_seconds = 30;   // for the queue to show what was submitted
   double answer_seconds = 30;  // for Slurm's own programs to answer
 };
@@ -40,7 +40,7 @@ struct SlurmTask {
 
 class SlurmQueue {
  public:
-  /// `stop`: true ends the waiting for a program of Slurm's that hangs.
+  /// `stop`: true ends the wait for a hanging Slurm program.
   SlurmQueue(StudyFolder folder, SlurmOptions options, std::function<bool()> stop);
 
   /// Submits tasks of the given runs; the job's id, or nothing when the controller does not answer.
@@ -55,7 +55,7 @@ class SlurmQueue {
   /// A requeued task would wait two minutes for no reason.
   void start_now(const SlurmTask& task) const;
   const std::string& error() const { return error_; }
-  /// From now on a wish to stop ends no waiting: it is being carried out.
+  /// From now on a request to stop no longer ends a wait: it is being carried out.
   void stopping() { patience_ = {std::min(patience_.seconds, 10.0), {}}; }
 
  private:

@@ -17,7 +17,7 @@ double step_flops(const PlannedRun& run) {
   return run.flops / as_double(run.spec.schedule.steps);
 }
 
-/// Best-case rate used only to keep the measuring short.
+/// Best-case rate, used only to keep the measurement short.
 constexpr double kAssumedFlopsPerSecond = 30e9;
 constexpr double kAssumedCudaFlopsPerSecond = 50e12;
 constexpr double kStepsOfATiming = 6;  // warm-up, three timed, profile
@@ -83,7 +83,7 @@ SpeedModel measure_speed(const std::vector<PlannedRun>& runs, int jobs, double l
   std::vector<const PlannedRun*> chosen{sorted.front(), sorted[sorted.size() / 2], sorted.back()};
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   for (const PlannedRun* run : chosen) {
-    if (elapsed() > limit_seconds) break;  // a slow machine: what was timed must do
+    if (elapsed() > limit_seconds) break;  // a slow machine: what was timed must suffice
     const train::StepTiming timing = time_run(*run, jobs, limit_seconds / 10);
     // A step of the run is `accumulation` of the benchmark's; the FLOPs are the run's own count.
     const double flops = step_flops(*run) / as_double(run->spec.accumulation);

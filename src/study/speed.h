@@ -20,13 +20,13 @@ struct SpeedPoint {
 
 struct SpeedModel {
   std::vector<SpeedPoint> points;  // by step_flops; empty: not measured
-  double measured_seconds = 0;     // what the measuring took
+  double measured_seconds = 0;     // what the measurement took
 
   double seconds(const PlannedRun& run) const;
 };
 
-/// Times the smallest, a middle and the largest shape that fit `limit_seconds` in all, with `jobs`
-/// processes' worth of load simulated by as many threads.
+/// Times the smallest, a middle and the largest shape, as far as `limit_seconds` in all allow, with
+/// `jobs` processes' worth of load simulated by as many threads.
 SpeedModel measure_speed(const std::vector<PlannedRun>& runs, int jobs, double limit_seconds);
 
 /// Time of the whole study when runs start in order on `jobs` workers.

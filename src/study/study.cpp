@@ -62,7 +62,7 @@ Study open_study(const fs::path& directory) {
   const StudyFolder folder = absolute_folder(directory);
   if (!fs::exists(folder.spec())) {
     throw DataError(
-        fmt::format("{}: no study here ({} is missing); begin one with: fathom study run SPEC {}",
+        fmt::format("{}: no study here ({} is missing); start one with: fathom study run SPEC {}",
                     directory.string(), StudyFolder::kSpec, directory.string()));
   }
   Study study{.folder = folder, .spec = read_study_spec(folder.spec()), .runs = {}};
@@ -92,10 +92,10 @@ FileLock lock_study(const fs::path& directory, const std::string& what) {
   auto lock = FileLock::acquire(path, what, kPatienceSeconds);
   if (lock) return std::move(*lock);
   const auto holder = FileLock::holder(path).value_or(LockHolder{});
-  throw ConfigError(fmt::format(
-      "{}: another command is at this study (process {} on {}); wait for it, or: fathom study "
-      "stop {}",
-      directory.string(), holder.pid, holder.host, directory.string()));
+  throw ConfigError(
+      fmt::format("{}: another command is working on this study (process {} on {}); wait for it, "
+                  "or: fathom study stop {}",
+                  directory.string(), holder.pid, holder.host, directory.string()));
 }
 
 Study begin_study(const fs::path& directory, const std::optional<StudySpec>& given,
@@ -123,7 +123,7 @@ void stop_study(const fs::path& directory, double wait_seconds) {
   const fs::path lock = StudyFolder(directory).lock();
   const auto holder = FileLock::holder(lock);
   if (!holder) {
-    throw ConfigError(fmt::format("{}: no command is at this study", directory.string()));
+    throw ConfigError(fmt::format("{}: no command is working on this study", directory.string()));
   }
   if (holder->host != host_name() || holder->pid <= 1) {
     throw ConfigError(fmt::format("{}: the study runs on {}, process {}; stop it there",

@@ -1,4 +1,4 @@
-// A study: its folder, its spec and the runs they make; opening one to look at, beginning one to
+// A study: its folder, its spec and the runs they make; opening one to read, beginning one to
 // train.
 #pragma once
 
@@ -28,11 +28,11 @@ struct Study {
 Study open_study(const std::filesystem::path& directory);
 
 /// A directory of runs that were planned one by one, such as a lab's: every folder that has a spec
-/// is a run. There is no spec of a study.
+/// is a run. There is no study spec.
 Study open_run_folders(const std::filesystem::path& directory);
 
-/// Makes the directory where needed and takes its lock. ConfigError, naming the holder, while
-/// another command runs the study; DataError when the directory cannot be written.
+/// Makes the directory if needed and takes its lock. ConfigError, naming the holder, while another
+/// command runs the study; DataError when the directory cannot be written.
 FileLock lock_study(const std::filesystem::path& directory, const std::string& what);
 
 /// Under the lock: stores the spec (the stored one when none is given), prepares or checks the
@@ -48,7 +48,7 @@ void plan_again(Study& study);
 /// ConfigError when there is none here, StoppedError when it is not done in time.
 void stop_study(const std::filesystem::path& directory, double wait_seconds);
 
-/// What the prepared tokens of a study decide about its runs; nothing before they are prepared.
+/// What the prepared tokens of a study determine about its runs; nothing before they are prepared.
 std::optional<TokenFacts> read_token_facts(const StudyFolder& folder);
 
 /// Writes the spec of a run where it is missing.

@@ -17,7 +17,7 @@
 
 namespace fathom::study {
 
-/// A run's own files (train/run_folder.h) and those of the study that has it trained.
+/// A run's own files (train/run_folder.h) and those of the study that trains it.
 class StudyRunFolder : public train::RunFolder {
  public:
   using train::RunFolder::RunFolder;
@@ -41,7 +41,7 @@ class StudyFolder {
   std::filesystem::path lock() const { return path_ / "lock"; }
   std::filesystem::path corpus() const { return path_ / "corpus.json"; }
   std::filesystem::path tokens() const { return path_ / "tokens"; }
-  /// Where tokens are made before they are whole.
+  /// Where tokens are written until they are complete.
   std::filesystem::path unfinished_tokens() const { return path_ / "tokens.tmp"; }
   std::filesystem::path runs() const { return path_ / "runs"; }
   StudyRunFolder run(const std::string& id) const { return StudyRunFolder(runs() / id); }

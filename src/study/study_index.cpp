@@ -64,7 +64,7 @@ std::string create_table() {
   return fmt::format("CREATE TABLE IF NOT EXISTS runs({})", join(definitions.columns, ", "));
 }
 
-/// An id that is there keeps its place in the table.
+/// An id that exists keeps its place in the table.
 std::string insert_or_update() {
   std::vector<std::string> values, updates;
   for (const std::string& name : column_names()) {
@@ -75,7 +75,8 @@ std::string insert_or_update() {
                      join(values, ","), join(updates, ","));
 }
 
-/// Journals of a file; one left by another file of the name would be rolled back into a new one.
+/// Journals of a file; one left by an earlier file of that name would be rolled back into a new
+/// one.
 constexpr const char* kCompanions[] = {"-journal", "-wal", "-shm"};
 
 void remove_database(const fs::path& file) {
@@ -121,7 +122,7 @@ struct StudyIndex::State {
     for (int i = 0; i < all.columns(); ++i) names.push_back(all.column_name(i));
     return names == column_names();
   } catch (const Error&) {
-    return false;  // a view, or a table of another program's
+    return false;  // a view, or another program's table
   }
   bool is_locked() const { return (sqlite3_errcode(database) & 0xff) == SQLITE_BUSY; }
 };
@@ -135,7 +136,7 @@ StudyIndex::StudyIndex(const fs::path& file) : state_(std::make_unique<State>())
     remove_database(file);
     if (state_->open(file.string())) return;
   }
-  if (!state_->open(":memory:")) throw InternalError("SQLite opens no database");
+  if (!state_->open(":memory:")) throw InternalError("SQLite cannot open a database");
 }
 
 void StudyIndex::make_anew(const fs::path& file, const std::vector<RunRow>& rows) {
@@ -152,7 +153,7 @@ void StudyIndex::make_anew(const fs::path& file, const std::vector<RunRow>& rows
 }
 
 StudyIndex::StudyIndex(const std::vector<RunRow>& rows) : state_(std::make_unique<State>()) {
-  if (!state_->open(":memory:")) throw InternalError("SQLite opens no database");
+  if (!state_->open(":memory:")) throw InternalError("SQLite cannot open a database");
   rebuild(rows);
 }
 

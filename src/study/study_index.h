@@ -1,9 +1,9 @@
 // The table of runs in SQLite, for queries by Fathom and by people.
 //
-// Table `runs` has the columns of RunRow: texts as TEXT, numbers as REAL but
-// for small whole ones, INTEGER. The file can be deleted at any time: it is made again from the run
-// folders. A file from elsewhere may hold triggers and views: they are never run. Writers of one
-// study take turns under the ledger's lock (study/ledger.h).
+// Table `runs` has the columns of RunRow: strings as TEXT, numbers as REAL except for small
+// integers, INTEGER. The file can be deleted at any time: it is rebuilt from the run folders. A
+// file from elsewhere may hold triggers and views: they are never run. Writers of one study take
+// turns under the ledger's lock (study/ledger.h).
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@ class StudyIndex {
   /// Opens or makes the file; one that is broken or of another version is rebuilt. In memory
   /// where its folder cannot be written.
   explicit StudyIndex(const std::filesystem::path& file);
-  /// Replaces the file by a new one with these rows, whatever it held and whoever has it open.
+  /// Replaces the file with a new one with these rows, whatever it held and whoever has it open.
   static void make_anew(const std::filesystem::path& file, const std::vector<RunRow>& rows);
   /// In memory, for one query.
   explicit StudyIndex(const std::vector<RunRow>& rows);
@@ -28,9 +28,9 @@ class StudyIndex {
   StudyIndex(const StudyIndex&) = delete;
   StudyIndex& operator=(const StudyIndex&) = delete;
 
-  /// Replaces everything by `rows`, in one transaction.
+  /// Replaces everything with `rows`, in one transaction.
   void rebuild(const std::vector<RunRow>& rows);
-  /// Adds the row, or replaces the one of its id in its place.
+  /// Adds the row, or replaces the one with its id in place.
   void update(const RunRow& row);
   bool is_empty() const;
   /// Rows where the SQL condition holds ("" for all), ordered by a column or expression ("" for

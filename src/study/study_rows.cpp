@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Folders of runs/ in order of their names.
+/// Folders of runs/ in order of name.
 std::vector<std::string> run_folders(const StudyFolder& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -73,7 +73,7 @@ std::vector<RunRow> collect_rows(const Study& study) {
     return rows_of_points(fits::read_run_points(study.folder.points()));
   std::vector<RunRow> rows;
   std::unordered_set<std::string> known;
-  // Without the tokens planned runs have no names; the folders then tell which there are.
+  // Without the tokens planned runs have no names; the folders then show which there are.
   const bool named = study.has_tokens || run_folders(study.folder).empty();
   for (const PlannedRun& run : study.runs) {
     if (!named) break;

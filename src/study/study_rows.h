@@ -21,7 +21,7 @@ std::vector<RunRow> collect_rows(const std::filesystem::path& directory);
 std::vector<RunRow> rows_of_points(const std::vector<fits::RunPoint>& points);
 /// Why records of these runs were left out, a line for each.
 std::vector<std::string> damaged_records(const std::vector<RunRow>& rows);
-/// Those, and the damaged lines of their metrics, which are all read for it.
+/// Those, and the damaged lines of their metrics, which are all read for this.
 std::vector<std::string> damage_of(const StudyFolder& folder, const std::vector<RunRow>& rows);
 
 /// The run whose id begins with this text; ConfigError when none or several do.

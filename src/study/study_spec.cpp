@@ -24,11 +24,15 @@ CorpusChoice read_corpus(TomlReader table) {
   }
   if (corpus.path == "-") table.fail("path", "cannot be a stream: a study reads it again");
   if (!corpus.valid_from.empty()) {
-    if (table.has("valid")) table.fail("valid", "does not go with valid_from; give one of them");
+    if (table.has("valid")) {
+      table.fail("valid", "cannot be combined with valid_from; give one of them");
+    }
     corpus.split.valid = 0;
   }
   if (!corpus.test_from.empty()) {
-    if (table.has("test")) table.fail("test", "does not go with test_from; give one of them");
+    if (table.has("test")) {
+      table.fail("test", "cannot be combined with test_from; give one of them");
+    }
     corpus.split.test = 0;
   }
   check(corpus.split);
@@ -43,7 +47,7 @@ Budget read_budget(TomlReader table) {
   std::sort(budget.tokens.begin(), budget.tokens.end());
   budget.tokens.erase(std::unique(budget.tokens.begin(), budget.tokens.end()), budget.tokens.end());
   if (budget.tokens.empty() == (budget.tokens_per_parameter <= 0)) {
-    table.fail("tokens", "or tokens_per_parameter is needed, one of them");
+    table.fail("tokens", "or tokens_per_parameter is needed, and not both");
   }
   if (budget.warmup_share == 1) table.fail("warmup_share", "must lie in [0, 1)");
   table.finish();
@@ -54,7 +58,7 @@ Seeds read_seeds(TomlReader table) {
   Seeds seeds;
   read_keys(table, seeds);
   if (seeds.extra_between.size() != (seeds.extra.empty() ? 0 : 2)) {
-    table.fail("extra_between", "must be two sizes, [\"1M\", \"8M\"], and goes with extra");
+    table.fail("extra_between", "must be two sizes, [\"1M\", \"8M\"], and needs extra");
   }
   table.finish();
   if (seeds.all.empty()) table.fail("all", "must name at least one seed");
@@ -145,12 +149,12 @@ StudySpec read_study_spec_text(const std::string& text, const std::string& origi
   KeyReader run_reader(run);
   StudySpec::visit_run_keys(spec, run_reader);
   run.finish();
-  refuse(file, "model", {"layers", "width", "heads"}, "comes from the grid; take it out");
-  refuse(file, "model", {"vocab"}, "comes from the tokenizer; take it out");
-  refuse(file, "train", {"steps"}, "comes from the budget; take it out");
-  refuse(file, "train", {"seed"}, "comes from [seeds]; take it out");
+  refuse(file, "model", {"layers", "width", "heads"}, "comes from the grid; remove it");
+  refuse(file, "model", {"vocab"}, "comes from the tokenizer; remove it");
+  refuse(file, "train", {"steps"}, "comes from the budget; remove it");
+  refuse(file, "train", {"seed"}, "comes from [seeds]; remove it");
   file.finish();
-  // The model and train tables are read for every run: a trial shows their mistakes now.
+  // The model and train tables are read for every run: a trial reveals their mistakes now.
   spec.run_spec(spec.first_shape(), 1000, spec.seeds.all.front());
   return spec;
 }

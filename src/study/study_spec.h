@@ -1,5 +1,5 @@
-// A study as its TOML file says it: the text it learns from, the shapes, the budget, and how each
-// model is trained. docs/studies.md describes every key; the lists below are what is read.
+// A study as its TOML file describes it: the text it learns from, the shapes, the budget, and how
+// each model is trained. docs/studies.md describes every key; the lists below are what is read.
 //
 //   title, question                      free text
 //   [corpus] [grid] [budget] [seeds]     see the lists of keys
@@ -118,7 +118,7 @@ StudySpec read_study_spec_text(const std::string& text, const std::string& origi
 StudySpec read_study_spec(const std::filesystem::path& path,
                           const std::vector<std::string>& settings = {});
 
-/// The studies that come with the program.
+/// The studies that ship with the program.
 const std::vector<std::string>& preset_names();
 std::string preset_text(const std::string& name);
 

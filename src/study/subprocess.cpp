@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Reads both pipes to their ends, whichever has something. False when patience ended first.
+/// Reads both pipes to their ends, whichever has something. False when patience ran out first.
 bool drain(int out, int err, const Patience& patience, ProgramResult& result) {
   constexpr int kLookMilliseconds = 100;
   const auto begin = Clock::now();
@@ -51,8 +51,8 @@ ProgramResult run_program(const std::vector<std::string>& command, const Patienc
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   int out[2], err[2];
-  if (pipe2(out, O_CLOEXEC) != 0) throw InternalError("no pipe for " + command[0]);
-  if (pipe2(err, O_CLOEXEC) != 0) throw InternalError("no pipe for " + command[0]);
+  if (pipe2(out, O_CLOEXEC) != 0) throw InternalError("cannot create a pipe for " + command[0]);
+  if (pipe2(err, O_CLOEXEC) != 0) throw InternalError("cannot create a pipe for " + command[0]);
   const pid_t child = fork();
   if (child == 0) {
     dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);

@@ -42,7 +42,8 @@ void write_facts(const fs::path& path, const CorpusChoice& corpus,
   write_file_atomically(path, json_file_text(document));
 }
 
-/// The stored list with hashes, as a map would be too slow to write and files keep their order.
+/// The stored list with hashes; a list, because a map would be too slow to write and files keep
+/// their order.
 std::vector<CorpusFile> read_files(const nlohmann::json& document) {
   std::vector<CorpusFile> files;
   for (const auto& entry : document.at("files")) {
@@ -55,7 +56,7 @@ std::vector<CorpusFile> read_files(const nlohmann::json& document) {
 [[noreturn]] void refuse_change(const fs::path& directory, const std::string& what) {
   throw DataError(
       fmt::format("{}: the corpus has changed since this study prepared its tokens ({}); restore "
-                  "it, or begin a new study directory",
+                  "it, or start a new study directory",
                   directory.string(), what));
 }
 
@@ -67,7 +68,7 @@ void check_unchanged(const StudyFolder& folder, const CorpusChoice& corpus) {
   try {
     if (document.at("tokens_made_with") != corpus.summary()) {
       throw ConfigError(fmt::format(
-          "{} holds tokens made with: {}; the spec now asks for: {}; begin a new study directory",
+          "{} holds tokens made with: {}; the spec now asks for: {}; start a new study directory",
           directory.string(), document.at("tokens_made_with").get<std::string>(),
           corpus.summary()));
     }
@@ -111,8 +112,8 @@ void check_unchanged(const StudyFolder& folder, const CorpusChoice& corpus) {
     bytes += info.text_bytes;
   }
   throw DataError(fmt::format(
-      "{}: nothing is held out: the text ({} bytes) is {} {}, and about {} would do; cut it "
-      "smaller (--set corpus.documents=lines, or paragraphs), or give more text",
+      "{}: nothing is held out: the text ({} bytes) is {} {}, and about {} are needed; split it "
+      "more finely (--set corpus.documents=lines, or paragraphs), or give more text",
       corpus.path, bytes, documents, documents == 1 ? "document" : "documents",
       data::documents_for_share(corpus.split.valid)));
 }
@@ -158,12 +159,12 @@ bool has_equal_tokens(const StudyFolder& study, const CorpusChoice& corpus,
     const CorpusFacts facts = read_corpus_facts(study);
     return facts.hash == hash && facts.summary == corpus.summary();
   } catch (const Error&) {
-    return false;  // whatever is there, it is not ours to mend
+    return false;  // whatever is there, it is not ours to repair
   }
 }
 
 /// Hard links in `target` to the files of a token set; copies where the file system has no links.
-/// False, and nothing is left, when the set is not whole.
+/// False, with nothing left behind, when the set is incomplete.
 bool link_tokens(const fs::path& source, const fs::path& target) {
   std::error_code error;
   try {
@@ -208,7 +209,7 @@ void ensure_tokens(const StudyFolder& folder, const CorpusChoice& corpus,
   if (data::is_token_set(tokens) && fs::exists(folder.corpus())) {
     return check_unchanged(folder, corpus);
   }
-  // Made beside and renamed: a kill leaves nothing that looks like tokens.
+  // Made under another name and renamed: a kill leaves nothing that looks like tokens.
   const fs::path aside = folder.unfinished_tokens();
   std::error_code error;
   fs::remove_all(aside, error);

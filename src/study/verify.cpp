@@ -31,11 +31,11 @@ class Verifier {
  public:
   Verification result;
 
-  /// Counts a text file where it is there, and reads it by `read`, whose errors are damage.
+  /// Counts a text file if it exists, and reads it with `read`, whose errors are damage.
   template <class Read>
   void text_file(const fs::path& path, const Read& read) {
     std::error_code error;
-    if (!fs::exists(fs::symlink_status(path, error))) return;  // a link to nowhere is there
+    if (!fs::exists(fs::symlink_status(path, error))) return;  // a dangling link exists
     attempt([&] {
       const std::string text = read_text_file(path, SIZE_MAX);
       count(text.size(), text.find("xxh3:") != std::string::npos);
@@ -86,12 +86,12 @@ class Verifier {
     attempt([&] {
       const std::string owner = train::read_checkpoint_notes(path).record.id;
       if (!owner.empty() && owner != run) {
-        throw DataError(fmt::format("{}: is of run {}", path.string(), owner));
+        throw DataError(fmt::format("{}: belongs to run {}", path.string(), owner));
       }
     });
   }
 
-  /// `run` is the id that everything in the folder must have; "" when nobody knows.
+  /// `run` is the id that everything in the folder must have; "" when unknown.
   void run_folder(const StudyRunFolder& folder, const std::string& run) {
     text_file(folder.spec(), [&] { train::read_run_spec(folder.spec(), {}); });
     std::uint64_t metrics_bytes = 0;
@@ -108,7 +108,8 @@ class Verifier {
         result.damage.push_back(std::move(line));
       }
     });
-    // A stem that a longer run has begun from bears the shorter one's name until its first save.
+    // A stem that a longer run has started from carries the shorter run's name until its first
+    // save.
     tensors(folder.stem());
     checkpoint(folder.checkpoint(), fs::exists(folder.record()) ? run : "");
     tensors(folder.previous());
@@ -169,7 +170,7 @@ Repetition repeat(const Study& study, const PlannedRun& run, const RepeatOptions
   training.resume = true;
   training.stop = training.stop_in_step = options.stop;
   const train::RunRecord record = run_training(run.spec, tokens, training);
-  if (!is_done(record.status)) throw StoppedError("stopped; the same command goes on");
+  if (!is_done(record.status)) throw StoppedError("stopped; the same command continues");
   const auto found = difference(study.folder.run(run.id), train::RunFolder(training.directory));
   fs::remove_all(training.directory);
   return {run.id, !found, found.value_or("")};

@@ -1,9 +1,9 @@
-// Reads everything of a study, a run, a token set or a model again and says what is whole.
+// Reads everything in a study, a run, a token set or a model again and reports what is intact.
 //
-// A file is whole when it is what its checksum says and belongs where it lies: records and
-// checkpoints to their run, runs to their tokens. Files of older versions have no checksums; they
-// are read and counted as such. What the files cannot tell, repeating runs can: the same spec must
-// give the same bits on the same machine.
+// A file is intact when it matches its checksum and belongs where it is: records and checkpoints to
+// their run, runs to their tokens. Files of older versions have no checksums; they are read and
+// counted as such. What the files cannot show, repeating runs can: the same spec must give the same
+// bits on the same machine.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace fathom::study {
 
 struct Verification {
-  std::size_t files = 0;      // looked at
+  std::size_t files = 0;      // checked
   std::size_t unguarded = 0;  // of them, without a checksum
   std::uint64_t bytes = 0;
   std::vector<std::string> damage;  // a line each: which file, where, what
@@ -36,8 +36,8 @@ struct RepeatOptions {
   std::function<bool()> stop;  // asked by any thread
 };
 
-/// Trains that many ended runs of the study again, spread over its runs, in a folder of its own,
-/// and compares losses and weights to the last bit. StoppedError when stop() asked for it.
+/// Trains that many ended runs of the study again, spread over its runs, in a separate folder, and
+/// compares losses and weights bit for bit. StoppedError when stop() asked for it.
 std::vector<Repetition> repeat_runs(const std::filesystem::path& study,
                                     const RepeatOptions& options);
 

@@ -24,7 +24,7 @@ namespace {
 constexpr double kClaimPatienceSeconds = 60;
 
 /// The first steps of a longer run are those of a shorter one: take over its stem and the metrics
-/// that belong to it. Metrics first: without a checkpoint they count for nothing.
+/// that belong to it. Metrics first: without a checkpoint they are ignored.
 void copy_stem(const StudyRunFolder& run, const StudyRunFolder& shorter) {
   const std::uint64_t kept = train::read_checkpoint_notes(shorter.stem()).metrics_bytes;
   const std::string metrics = read_text_file(shorter.metrics());
@@ -45,7 +45,7 @@ void start_from_stem(const WorkerOptions& options, const StudyRunFolder& run,
   try {
     copy_stem(run, shorter);
   } catch (const DataError& damage) {
-    if (options.note) options.note(fmt::format("{}; the run begins anew", damage.what()));
+    if (options.note) options.note(fmt::format("{}; the run starts over", damage.what()));
   }
 }
 
@@ -63,7 +63,7 @@ train::RunRecord train_claimed(const WorkerOptions& options, const StudyRunFolde
   const std::string id = run_id(spec, tokens ? tokens->hash() : Hash128{});
   if (id != options.id) {
     throw DataError(
-        fmt::format("{}: its spec is of run {}; delete this folder", run.path().string(), id));
+        fmt::format("{}: its spec belongs to run {}; delete this folder", run.path().string(), id));
   }
   const bool from_stem = !options.stem_from.empty();
   if (from_stem) start_from_stem(options, run, study.run(options.stem_from));
@@ -78,7 +78,7 @@ train::RunRecord train_claimed(const WorkerOptions& options, const StudyRunFolde
   train::RunRecord record =
       tokens ? train::run_training(spec, *tokens, training) : train::run_training(spec, training);
   if (is_done(record.status) && from_stem) {
-    std::error_code ignored;  // nobody needs the stem any more
+    std::error_code ignored;  // the stem is no longer needed
     fs::remove(study.run(options.stem_from).stem(), ignored);
   }
   return record;

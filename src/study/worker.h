@@ -1,4 +1,5 @@
-// One run of a study in its folder, as a worker process does it: claim, train, record or reason.
+// One run of a study in its folder, as a worker process does it: claim, train, then write a record
+// or a reason.
 //
 // The claim is a lock that dies with the process, so a run is never trained twice at once, on one
 // machine or on many that share the directory, and nothing is left behind by a kill.

@@ -1,4 +1,4 @@
-// A worker as a child process in a group of its own, its messages in a log.
+// A worker as a child process in its own process group, its messages in a log.
 #pragma once
 
 #include <sys/types.h>
@@ -20,7 +20,7 @@ class WorkerProcess {
   /// InternalError when the system cannot start a process.
   WorkerProcess(const std::vector<std::string>& command, const std::filesystem::path& log);
 
-  /// Its end, when it has ended.
+  /// How it ended, if it has ended.
   std::optional<WorkerExit> poll();
   void terminate() const;  // SIGTERM: checkpoint and end
   pid_t pid() const { return pid_; }

@@ -1,7 +1,8 @@
 // A stream buffer onto an open file descriptor that remembers why writing failed.
 //
-// std::cout only knows that something went wrong; a full disk deserves its name. After a failure
-// further output is dropped, so that a command finishes its work before it is told. Memory: 64 KiB.
+// std::cout only knows that something went wrong; a full disk should be reported as such. After a
+// failure further output is dropped, so that a command finishes its work before the error is
+// reported. Memory: 64 KiB.
 #pragma once
 
 #include <streambuf>
@@ -13,7 +14,7 @@ class DescriptorBuffer : public std::streambuf {
  public:
   explicit DescriptorBuffer(int handle);
 
-  /// Writes what waits; the error number of the first failure, 0 when everything was written.
+  /// Writes what is buffered; the error number of the first failure, 0 when everything was written.
   int finish();
 
  protected:

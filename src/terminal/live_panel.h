@@ -19,7 +19,7 @@ class LivePanel {
 
   bool live() const { return live_; }
   void draw(const std::vector<std::string>& lines);
-  /// A lasting line above the panel; without a terminal a plain line.
+  /// A permanent line above the panel; without a terminal a plain line.
   void note(std::string_view text);
   void clear();
 

@@ -22,7 +22,7 @@ class ProgressLine {
   /// "text [#####.....]  52 %"; redrawn at most ten times per second. Any thread may call. A
   /// fraction below 0 is unknown: the text alone.
   void update(std::string_view text, double fraction);
-  /// A lasting line above the live one; without a terminal a plain line.
+  /// A permanent line above the live one; without a terminal a plain line.
   void note(std::string_view text);
   /// Removes the line from the screen; a plain line that was held back is written.
   void clear();

@@ -33,7 +33,7 @@ std::vector<mpz_class> head_degree_bounds(std::int64_t layers, std::int64_t widt
   const std::int64_t degree = gram_degree(layers);
   const std::int64_t free_factors = layers == 1 ? 1 : gram_degree(layers - 1);
   const std::int64_t dimension = input_dimension * (input_dimension + 1) / 2;
-  // A single layer reads S itself, not through T.
+  // A single layer reads S directly, not through T.
   const std::int64_t seen = layers == 1 ? dimension : std::min(dimension, width * (width / heads));
   const std::int64_t hidden = dimension - seen;
   std::vector<mpz_class> bounds;

@@ -1,4 +1,4 @@
-// A structural upper bound that sees heads (docs/theory.md derives it).
+// A structural upper bound that takes the heads into account (docs/theory.md derives it).
 //
 // The Gram matrix S reaches the first layer's map T(S) = sum_h W^O_h (W^V_h S W^K_h^T) W^Q_h only
 // through H matrices of size d/H, that is through t = min(D, d^2/H) linear forms, D = d(d+1)/2.

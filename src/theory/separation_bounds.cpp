@@ -17,7 +17,7 @@ const double kTheorem2Root = 2 * std::sqrt(2 * std::numbers::e);
 
 namespace {
 
-/// Theorem 1's lower bound with log3 of the width given, so that 3^1000 needs no number.
+/// Theorem 1's lower bound with log3 of the width given, so that 3^1000 need not be represented.
 /// log3(d - H) = log3 d + log3(1 - H/d).
 double theorem1_lower(double layers, double log3_width, double heads) {
   const double log3_difference =

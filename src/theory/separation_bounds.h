@@ -72,7 +72,7 @@ struct MatchingWidth {
   std::int64_t layers;
   std::optional<double> log10_width_printed;
   std::optional<double> log10_width_multiset;
-  /// Even the larger reading asks for no more than the width that `deep` has.
+  /// Even the larger reading requires no more than the width that `deep` has.
   bool proves_nothing;
 };
 MatchingWidth matching_width(const AnalysedNetwork& deep, std::int64_t shallow_layers);

@@ -7,7 +7,7 @@
 namespace fathom::tokenizers {
 namespace {
 
-/// A letter, digit or underscore touches the place from that side.
+/// Whether a letter, digit or underscore touches the place from that side.
 bool touches_word(std::string_view text, std::size_t at, bool before) {
   if (before ? at == 0 : at >= text.size()) return false;
   std::size_t begin = at;

@@ -253,7 +253,7 @@ std::unique_ptr<data::Tokenizer> assemble(const Json& tokenizer, const Json& con
   read_processor(part("post_processor"), parts, origin);
   spell_all(parts, spelling_of(tokenizer), origin);
   const auto start = find_token(parts, token_text(config, "bos_token"));
-  // The processor of the file decides; the key speaks where there is none.
+  // The processor of the file decides; the key counts where there is none.
   if (parts.front.empty() && start && config.value("add_bos_token", false)) {
     parts.front.push_back(*start);
   }

@@ -184,7 +184,7 @@ std::unique_ptr<PieceModel> read_unigram(const Json& spec, const std::string& or
                       spec.value("byte_fallback", false));
 }
 
-/// What is longer becomes the unknown token.
+/// Longer words become the unknown token.
 std::size_t longest_word(const Json& spec, const std::string& origin) {
   const auto found = spec.find("max_input_chars_per_word");
   if (found == spec.end()) return 100;

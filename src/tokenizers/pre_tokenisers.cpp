@@ -67,7 +67,7 @@ std::vector<std::string> join_stretches(const std::vector<Stretch>& stretches,
   return pieces;
 }
 
-/// Applies `cut` to every piece; the first of each keeps its place at the front.
+/// Applies `cut` to every piece; the first part of a piece inherits its `first`.
 template <class Cut>
 void cut_all(std::vector<Piece>& pieces, const Cut& cut) {
   std::vector<Piece> result;

@@ -80,8 +80,8 @@ std::string serialise_pieces(const std::vector<SentencePiece>& pieces,
   std::string normaliser;
   put_bytes(normaliser, 1, "identity");
   put_number(normaliser, 3, options.blank_in_front ? 1 : 0);
-  put_number(normaliser, 4, 0);  // blanks are not squeezed
-  put_number(normaliser, 5, 1);  // but written as U+2581
+  put_number(normaliser, 4, 0);  // runs of spaces are kept
+  put_number(normaliser, 5, 1);  // spaces are written as U+2581
   put_bytes(model, 3, normaliser);
   return model;
 }

@@ -23,15 +23,15 @@ enum class PieceKind : std::uint8_t {
 PieceKind piece_kind(int number, const std::string& origin);
 
 struct SentencePiece {
-  std::string text;  // blanks as such or as U+2581
+  std::string text;  // spaces as such or as U+2581
   float score = 0;
   PieceKind kind = PieceKind::normal;
 };
 
 struct PieceOptions {
   int start = 1, end = 2;      // ids of <s> and </s>
-  bool starts_text = true;     // <s> stands in front of every text
-  bool blank_in_front = true;  // a blank is put before the text
+  bool starts_text = true;     // <s> is put before every text
+  bool blank_in_front = true;  // a space is put before the text
 };
 
 /// The model's protobuf: BPE with byte fallback, no normalisation.

@@ -29,6 +29,6 @@ std::string bytes_of_characters(std::string_view text);
 
 inline constexpr const char* kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-inline constexpr std::string_view kBlankMark = "\xE2\x96\x81";  // SentencePiece's blank
+inline constexpr std::string_view kBlankMark = "\xE2\x96\x81";  // SentencePiece's space
 
 }  // namespace fathom::tokenizers

@@ -17,7 +17,7 @@ bool is_punctuation(std::int32_t c);  // category P, and ASCII's symbols
 bool is_mark(std::int32_t c);         // category M
 bool is_nonspacing_mark(std::int32_t c);
 bool is_other(std::int32_t c);  // category C, but for unassigned characters
-/// As BERT's reference tokenizer draws the range.
+/// The range is that of BERT's reference tokenizer.
 bool is_chinese(std::int32_t c);
 
 std::string to_lower_case(std::string_view text);

@@ -12,7 +12,7 @@ namespace {
 
 using engine::AttentionShape;
 
-/// What one attention sublayer reads of one sequence: qkv [T, (H + 2 G) K].
+/// What one attention sublayer reads for one sequence: qkv [T, (H + 2 G) K].
 struct AttentionInput {
   AttentionShape shape;
   std::vector<float> qkv;
@@ -37,7 +37,7 @@ void fill_row(const AttentionInput& input, std::int64_t head, std::int64_t query
   const float top = *std::max_element(row.begin(), row.end());
   double sum = 0;
   for (float& value : row) {
-    value = top == -INFINITY ? 0 : std::exp(value - top);  // a row may see no key
+    value = top == -INFINITY ? 0 : std::exp(value - top);  // a row may see no keys
     sum += static_cast<double>(value);
   }
   for (float& value : row) value = sum > 0 ? static_cast<float>(value / sum) : 0;

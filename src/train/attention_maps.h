@@ -1,4 +1,4 @@
-// The attention weights of a trained model, head by head, whatever its keys and its pattern:
+// The attention weights of a trained model, head by head, for any keys and any pattern:
 //
 //   a_ij = exp(s_ij) / sum_j exp(s_ij),   s_ij = scale <q_i, k_j> over the keys that i sees,
 //
@@ -17,7 +17,7 @@ using MapWatcher = std::function<void(std::size_t sequence, std::int64_t layer, 
                                       std::span<const float> weights)>;
 
 /// `tokens` are whole sequences of the model's context. ConfigError for attention without softmax
-/// and for rotary positions, which turn the keys after the engine has shown them.
+/// and for rotary positions, which rotate the keys after the engine has exposed them.
 void watch_attention(const Weights& weights, std::span<const data::TokenId> tokens, int threads,
                      const MapWatcher& watcher);
 

@@ -1,4 +1,4 @@
-// What a run writes into its checkpoint beside the tensors: enough to go on as if it had not
+// What a run writes into its checkpoint alongside the tensors: enough to continue as if it had not
 // stopped, and to write the record when only that was missing. Every column of the record is there
 // (RunRecord::visit_columns), under its name in record.json.
 #pragma once

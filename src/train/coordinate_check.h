@@ -1,6 +1,6 @@
 // The coordinate check of a parametrisation (arXiv 2203.03466, 2505.01618): sizes of activations
 // after a few steps, against width and depth. Under a parametrisation that transfers they do not
-// move with either; where they grow or shrink, the best learning rate will too.
+// move with either; where they grow or shrink, the best learning rate will shift too.
 #pragma once
 
 #include <vector>
@@ -33,7 +33,7 @@ struct CoordinateCheck {
 
 /// Head size and everything else is kept from the spec; tokens are a chain to predict, the same for
 /// all; the learning rate is the spec's peak, without warm-up. ConfigError without a vocabulary:
-/// the check reads no tokens that could tell it.
+/// the check reads no tokens that could determine it.
 CoordinateCheck coordinate_check(const RunSpec& spec, const CoordinateRequest& request);
 
 /// Slope of log(last value) against log(size) over the rows: 0 is flat.

@@ -15,7 +15,7 @@ class DivergenceWatch {
   /// The reason, or "" while all is well.
   std::string look(const StepResult& result);
 
-  /// For checkpoints: a resumed run watches on with the same mean.
+  /// For checkpoints: a resumed run keeps watching with the same mean.
   std::string save() const;
   void load(const std::string& text);
 

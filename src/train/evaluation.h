@@ -17,7 +17,7 @@ struct Transformer;
 namespace fathom::train {
 
 struct Evaluation {
-  double loss = 0;           // mean nats per token, of a task per target that counts
+  double loss = 0;           // mean nats per token; for a task, per target that counts
   double bits_per_byte = 0;  // of text; NaN for a task
   double accuracy = NAN;     // of a task, by target
   double sequence_accuracy = NAN;

@@ -108,7 +108,7 @@ void generate(const Weights& weights, std::vector<TokenId> prompt, const Generat
   std::vector<TokenId> window(context, 0);
   std::vector<float> logits(context * vocab);
   for (std::int64_t n = 0; n < options.tokens; ++n) {
-    // The last `context` tokens; what lies behind them is masked, so its value does not matter.
+    // The last `context` tokens; what follows them is masked, so its value does not matter.
     const std::size_t seen = std::min(prompt.size(), context);
     std::copy(prompt.end() - static_cast<std::ptrdiff_t>(seen), prompt.end(), window.begin());
     runner.executor->write_tokens(runner.model->tokens, window);

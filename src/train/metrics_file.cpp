@@ -38,13 +38,13 @@ double number(const nlohmann::json& line, const char* key) {
   return found != line.end() && found->is_number() ? found->get<double>() : NAN;
 }
 
-/// Nothing for a line that is cut short, damaged or no event.
+/// Nothing for a line that is cut short, damaged or not an event.
 std::optional<MetricsEvent> parse_line(std::string_view text) {
   if (!metrics_line_is_whole(text)) return {};
   nlohmann::json line;
   try {
     line = nlohmann::json::parse(text, nullptr, false);
-  } catch (const nlohmann::json::exception&) {  // a number beyond the doubles
+  } catch (const nlohmann::json::exception&) {  // a number beyond the range of double
     return {};
   }
   if (!line.is_object() || !line.contains(kStep) || !line[kStep].is_number_integer()) return {};
@@ -60,7 +60,7 @@ std::optional<MetricsEvent> parse_line(std::string_view text) {
   return event;
 }
 
-/// The lines of a plain file, none of anything else: a pipe in its place would be waited for.
+/// The lines of a plain file, none of anything else: reading a pipe in its place would block.
 std::ifstream open_lines(const fs::path& path, std::ios::openmode mode = std::ios::in) {
   std::error_code error;
   return fs::is_regular_file(path, error) ? std::ifstream(path, mode) : std::ifstream();
@@ -188,7 +188,7 @@ RunTail read_run_tail(const fs::path& path) {
   const std::string text = read_end(path);
   std::string_view rest = text;
   bool seen_step = false;
-  // From the last whole line backwards, until both a step and an evaluation were seen.
+  // From the last complete line backwards, until both a step and an evaluation were seen.
   rest = rest.substr(0, rest.rfind('\n') + 1);
   while (!rest.empty() && !(seen_step && tail.eval_loss > 0)) {
     rest.remove_suffix(1);

@@ -1,5 +1,5 @@
-// Which program, on what, computed a run: all that decides its bits besides the spec and the
-// tokens.
+// Which program computed a run, and on what: everything besides the spec and the tokens that
+// determines its bits.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -115,7 +115,7 @@ class Run {
     return period > 0 && step % period == 0;
   }
 
-  /// After this step the state is looked at: nothing may be on its way.
+  /// After this step the state is read: no other step may be in flight.
   bool is_boundary(std::int64_t step) const {
     return step == spec_.schedule.steps || step == options_.stem_step ||
            is_due(step, spec_.eval_every) || is_due(step, spec_.checkpoint_every);
@@ -129,8 +129,8 @@ class Run {
     }
   }
 
-  /// A step that ends soon after a stop is waited for; a long one (of a context of a million
-  /// tokens) is given up. Any thread may ask.
+  /// A step that ends soon after a stop is awaited; a long one (with a context of a million tokens)
+  /// is abandoned. Any thread may ask.
   bool stopped_long_ago() {
     if (!options_.stop_in_step()) return false;
     const Clock::rep now = Clock::now().time_since_epoch().count();
@@ -179,14 +179,14 @@ class Run {
     if (owner.empty() || owner == record_.id) return;
     if (!options_.stem_from.empty() && owner == options_.stem_from) return;
     throw DataError(
-        fmt::format("{}: is of run {}, not of {}", checkpoint.string(), owner, record_.id));
+        fmt::format("{}: belongs to run {}, not to {}", checkpoint.string(), owner, record_.id));
   }
 
   void note(const std::string& text) const {
     if (options_.on_note) options_.on_note(text);
   }
 
-  /// The checkpoint, with the one it replaces kept beside it.
+  /// The checkpoint, with the one it replaces kept next to it.
   void save_checkpoint() {
     std::error_code error;
     if (fs::exists(folder_.checkpoint(), error)) {
@@ -251,8 +251,8 @@ class Run {
     return record_;
   }
 
-  /// The best checkpoint takes the place of the last, and stays: should the record get lost, the
-  /// run goes on from there and ends with the same bits.
+  /// The best checkpoint takes the place of the last, and stays: if the record is lost, the run
+  /// continues from there and ends with the same bits.
   void return_to_best() const {
     if (!has_result(record_.status) || !fs::exists(folder_.best())) return;
     std::error_code error;
@@ -268,7 +268,7 @@ class Run {
     nlohmann::ordered_json document = to_json(record_);
     document["made_by"] = provenance_of(spec_);
     write_file_atomically(folder_.record(), json_file_text(std::move(document)));
-    std::error_code ignored;  // nobody goes on from here
+    std::error_code ignored;  // no run continues from here
     fs::remove(folder_.previous(), ignored);
     return record_;
   }
@@ -291,13 +291,13 @@ class Run {
   RunRecord record_;
   DivergenceWatch watch_;
   std::int64_t stale_ = 0, first_ = 0, ahead_ = 0;
-  std::function<bool()> abandon_;           // empty where a step is always ended
+  std::function<bool()> abandon_;           // empty where a step is always finished
   std::atomic<Clock::rep> stopped_at_ = 0;  // when that was first heard; 0: never
   double step_flops_;
   Clock::time_point begin_ = Clock::now();
 };
 
-/// The folder is new, or holds this very run.
+/// Requires that the folder is new or holds this same run.
 void check_folder(const RunFolder& folder, const RunSpec& spec, const data::TokenSet* tokens,
                   bool resume) {
   const std::string name = folder.path().string();
@@ -312,7 +312,7 @@ void check_folder(const RunFolder& folder, const RunSpec& spec, const data::Toke
                                   folder.spec().filename().string()));
   }
   if (!resume && fs::exists(folder.metrics())) {
-    throw ConfigError(fmt::format("{} holds an unfinished run; --resume goes on with it", name));
+    throw ConfigError(fmt::format("{} holds an unfinished run; --resume continues it", name));
   }
 }
 
@@ -356,7 +356,7 @@ RunRecord train_in_folder(const RunSpec& spec, const data::TokenSet* tokens,
   if (const auto done = read_own_record(folder, id, options)) return *done;
   std::optional<FileLock> claim;
   if (!options.claimed) claim.emplace(claim_run(folder, id));
-  // Nobody else writes here: what is half-written was left by a kill.
+  // No other process writes here: what is half-written was left by a kill.
   remove_leftovers({folder.spec(), folder.metrics(), folder.record(), folder.checkpoint(),
                     folder.best(), folder.stem()});
   check_folder(folder, resolved, tokens, options.resume);

@@ -1,9 +1,9 @@
 // A run in its folder (train/run_folder.h), from the first step to the record.
 //
-// The checkpoint names how far metrics.jsonl belongs to it, so a resumed run cuts off what came
-// after and both files tell one story. A diverged run is a finished run with that verdict. A
-// checkpoint that is damaged or of another run is put aside; the run goes on from the one before
-// it, or begins anew, and ends with the same bits.
+// The checkpoint records how far metrics.jsonl belongs to it, so a resumed run cuts off what came
+// after and both files agree. A diverged run is a finished run with that verdict. A checkpoint that
+// is damaged or belongs to another run is put aside; the run continues from the one before it, or
+// starts over, and ends with the same bits.
 #pragma once
 
 #include <filesystem>
@@ -32,11 +32,11 @@ struct RunOptions {
   std::function<void(std::int64_t step, const Evaluation&)> on_evaluation;
   std::function<void(const std::string&)> on_note;  // what was found damaged, and what is done
   std::function<bool()> stop;  // asked after every step; true: checkpoint and return
-  /// The same, asked by any thread in the middle of a step: a step that still runs a second after
-  /// the first true is given up, and the checkpoint is of the step before.
+  /// The same, asked by any thread in the middle of a step: a step that is still running a second
+  /// after the first true is abandoned, and the checkpoint is of the step before.
   std::function<bool()> stop_in_step;
-  /// Steps that may be on their way while the loss of an earlier one is looked at: a divergence or
-  /// a stop is noticed that much later, and nothing else changes. -1: a few on a GPU, none else.
+  /// Steps that may be in flight while the loss of an earlier one is examined: a divergence or a
+  /// stop is noticed that much later, and nothing else changes. -1: a few on a GPU, none elsewhere.
   int steps_ahead = -1;
 };
 

@@ -12,8 +12,8 @@
 namespace fathom::train {
 namespace {
 
-/// The number behind `key`. Ten million lines are read this way when a large study is opened; a
-/// JSON parser would take twenty times as long.
+/// The number after `key`. Ten million lines are read this way when a large study is opened; a JSON
+/// parser would take twenty times as long.
 std::optional<double> number_behind(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
   if (at == line.npos) return {};
@@ -24,13 +24,13 @@ std::optional<double> number_behind(std::string_view line, std::string_view key)
   return value;
 }
 
-/// What stands behind the first `skip` bytes, up to the last whole line.
+/// What follows the first `skip` bytes, up to the last complete line.
 std::string read_new_lines(std::ifstream& stream, std::uint64_t skip, std::uint64_t size) {
   std::string text(size - skip, '\0');
   stream.seekg(static_cast<std::streamoff>(skip));
   stream.read(text.data(), std::ssize(text));
   text.resize(as_size(stream.gcount()));
-  text.resize(text.rfind('\n') + 1);  // 0 where no line is whole
+  text.resize(text.rfind('\n') + 1);  // 0 where no line is complete
   return text;
 }
 

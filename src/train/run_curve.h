@@ -1,7 +1,8 @@
 // Loss along a run, read from metrics.jsonl while it grows: each call reads only what was appended.
 //
-// Held-out losses are kept as they are. Training losses are one a step and noisy: neighbours are
-// averaged whenever there are more than kMostTraining points, so a run of any length fits.
+// Held-out losses are kept as they are. Training losses come once per step and are noisy:
+// neighbours are averaged whenever there are more than kMostTraining points, so a run of any length
+// fits.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ class RunCurve {
 
   explicit RunCurve(std::filesystem::path metrics) : path_(std::move(metrics)) {}
 
-  /// Reads the whole lines that are new; from the start where a resume has cut the file. Whether
-  /// there was anything new.
+  /// Reads the complete lines that are new; from the start where a resume has cut the file. Returns
+  /// whether there was anything new.
   bool read_on();
 
   const std::vector<Point>& held_out() const { return held_out_; }
@@ -37,7 +38,7 @@ class RunCurve {
   std::filesystem::path path_;
   std::uint64_t read_bytes_ = 0;
   std::vector<Point> held_out_, training_;
-  Point sum_;                   // of the average being made
+  Point sum_;                   // of the average being formed
   std::int64_t in_sum_ = 0;     // steps in it
   std::int64_t per_point_ = 1;  // steps averaged in each point
 };

@@ -9,7 +9,7 @@
 //   claim                            the lock of the process that trains it
 //   record.json                      the result, written last: it is there once the run has ended
 //
-// What cannot be used is never overwritten: it is put aside under its name and ".broken".
+// What cannot be used is never overwritten: it is put aside under its name plus ".broken".
 #pragma once
 
 #include <filesystem>

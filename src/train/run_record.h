@@ -18,7 +18,7 @@
 namespace fathom::train {
 
 enum class RunStatus : std::uint8_t {
-  pending,        // nothing was done yet
+  pending,        // nothing has been done yet
   running,        // a process is training it
   interrupted,    // it was started and can be resumed
   finished,       // all steps were done
@@ -35,7 +35,7 @@ bool is_done(RunStatus status);
 /// Done, with a loss that may be compared.
 bool has_result(RunStatus status);
 
-/// How a column's numbers are meant and shown.
+/// What a column's numbers mean and how they are shown.
 enum class Quantity : std::uint8_t { plain, count, loss, seconds, bytes };
 
 struct Column {
@@ -49,8 +49,8 @@ struct Column {
       : name(in_tables), field(in_record), quantity(meant) {}
 };
 
-/// Of a run that has not ended: what it was asked to do. What only training can tell starts as NaN,
-/// which tables show as empty and JSON as null.
+/// For a run that has not ended: what it was asked to do. What only training can determine starts
+/// as NaN, which tables show as empty and JSON as null.
 struct RunRecord {
   std::string id;
   std::int64_t layers = 0, width = 0, heads = 0;

@@ -46,7 +46,7 @@ void resolve_task(RunSpec& spec) {
   }
 }
 
-/// The groups of a proximal step are there and can be taken out one by one.
+/// Requires that the groups of a proximal step exist and can be removed one by one.
 void check_groups(const TomlReader& train, const RunSpec& spec) {
   if (spec.optimiser.prox_rows > 0 && spec.model.sublayers().find('f') == std::string::npos) {
     train.fail("prox_rows", "is for neurons, and the model has no feed-forward");
@@ -144,7 +144,7 @@ std::vector<TableDescription> describe_run_spec() {
 
 std::string run_id(const RunSpec& spec, const Hash128& tokens) {
   RunSpec named = spec;
-  if (!spec.has_task()) named.tokens = tokens.hex();  // what the folder holds, not where it lies
+  if (!spec.has_task()) named.tokens = tokens.hex();  // what the folder holds, not where it is
   Hasher hasher;
   hasher.add_field(to_toml(named));
   return hasher.value().hex().substr(0, 16);

@@ -1,4 +1,4 @@
-// Everything that decides the result of a training run. Two runs with equal specs, equal tokens
+// Everything that determines the result of a training run. Two runs with equal specs, equal tokens
 // and equal thread counts give equal bits.
 //
 //   [model]  see model/model_spec.h        [data]  tokens = "FOLDER", or task = "k-hop"
@@ -64,36 +64,39 @@ struct RunSpec {
     key("eval_tokens", spec.eval_tokens, "held-out tokens that every evaluation reads", {1, kMost});
     data::TaskSpec::visit_keys(spec.task, key);
     key("train_tokens", spec.train_tokens,
-        "of the text to train on, in windows from all over it; 0: all",
+        "tokens of the text to train on, in windows spread over it; 0: all",
         {.low = 0, .high = kMost, .only_when_set = true});
   }
 
   template <class Self, class Visitor>
   static void visit_train_keys(Self& spec, Visitor& key) {
     key("steps", spec.schedule.steps, "updates of the parameters", {1, kMost});
-    key("batch", spec.batch, "sequences of one micro-batch", {1, 1 << 20});
-    key("accumulation", spec.accumulation, "micro-batches of one step", {1, 1 << 20});
-    key("learning_rate", spec.learning_rate, "at its peak", {0, 1e6});
-    key("schedule", spec.schedule.kind, "of the learning rate after warm-up");
-    key("warmup", spec.schedule.warmup, "steps; at most a tenth of all when absent", {0, kMost});
-    key("floor", spec.schedule.floor, "last learning rate as a share of the peak", {0, 1});
-    key("decay", spec.schedule.decay, "wsd: share of the steps in which the rate falls", {1e-6, 1});
+    key("batch", spec.batch, "sequences per micro-batch", {1, 1 << 20});
+    key("accumulation", spec.accumulation, "micro-batches per step", {1, 1 << 20});
+    key("learning_rate", spec.learning_rate, "peak learning rate", {0, 1e6});
+    key("schedule", spec.schedule.kind, "learning-rate schedule after warm-up");
+    key("warmup", spec.schedule.warmup, "warm-up steps; when absent, at most a tenth of all steps",
+        {0, kMost});
+    key("floor", spec.schedule.floor, "final learning rate as a share of the peak", {0, 1});
+    key("decay", spec.schedule.decay, "wsd: share of the steps over which the rate falls",
+        {1e-6, 1});
     key("beta1", spec.optimiser.beta1, "AdamW", {0, 0.999999});
     key("beta2", spec.optimiser.beta2, "AdamW", {0, 0.9999999});
     key("weight_decay", spec.optimiser.weight_decay, "AdamW, times the learning rate", {0, 1e6});
     key("epsilon", spec.optimiser.epsilon, "AdamW", {0, 1});
-    key("clip_norm", spec.clip_norm, "largest norm of the gradient; 0: any", {0, 1e9});
-    key("seed", spec.seed, "of initial values, batches and dropout", {0, kMost});
+    key("clip_norm", spec.clip_norm, "largest gradient norm; 0: no limit", {0, 1e9});
+    key("seed", spec.seed, "of initial weights, batches and dropout", {0, kMost});
     key("precision", spec.precision, "of activations and products");
     key("device", spec.device, "where to train");
-    key("threads", spec.threads, "of the processor", {1, 1024});
-    key("eval_every", spec.eval_every, "steps; 0: only at the end", {0, kMost});
-    key("checkpoint_every", spec.checkpoint_every, "steps; 0: only at the end", {0, kMost});
+    key("threads", spec.threads, "CPU threads", {1, 1024});
+    key("eval_every", spec.eval_every, "steps between evaluations; 0: only at the end", {0, kMost});
+    key("checkpoint_every", spec.checkpoint_every, "steps between checkpoints; 0: only at the end",
+        {0, kMost});
     key("patience", spec.patience, "evaluations without a better loss before stopping; 0: never",
         {0, kMost});
     key("base_batch_tokens", spec.base_batch_tokens,
-        "tokens of a step for which the settings were tuned; 0: no correction", {0, kMost});
-    key("base_total_tokens", spec.base_total_tokens, "likewise, tokens of a whole run", {0, kMost});
+        "tokens per step for which the settings were tuned; 0: no correction", {0, kMost});
+    key("base_total_tokens", spec.base_total_tokens, "likewise, tokens per run", {0, kMost});
     key("prox", spec.optimiser.prox, "penalty on groups of weights, by a proximal step after AdamW",
         {.only_when_set = true});
     key("prox_rows", spec.optimiser.prox_rows, "its strength on a neuron's input weights",
@@ -112,7 +115,7 @@ std::vector<TableDescription> describe_run_spec();
 RunSpec read_run_spec(const std::filesystem::path& path, const std::vector<std::string>& settings);
 RunSpec read_run_spec_text(const std::string& text, const std::string& origin,
                            const std::vector<std::string>& settings = {});
-/// The [train] table alone, for files that hold one beside other things.
+/// The [train] table alone, for files that hold one among other things.
 void read_train_table(TomlReader& table, RunSpec& spec);
 /// Every key resolved; reads back as an equal spec.
 std::string to_toml(const RunSpec& spec);

@@ -69,7 +69,7 @@ StepTiming time_steps(const model::ModelSpec& spec, const model::BuildOptions& o
   executor.wait();
   StepTiming timing;
   timing.first_seconds = seconds_since(start);
-  // A GPU is asked for several steps before it is waited for, as in training.
+  // On a GPU several steps are queued before waiting for it, as in training.
   const int together = device.kind == DeviceKind::cuda ? 10 : 1;
   std::vector<double> times;
   const auto begin = Clock::now();

@@ -36,11 +36,11 @@ struct ForwardTiming {
 ForwardTiming time_forward(const model::ModelSpec& spec, model::BuildOptions options,
                            const engine::Device& device, double seconds);
 
-/// Several models on one device, first one after the other, then side by side.
+/// Several models on one device, first one after the other, then concurrently.
 struct PackTiming {
   std::vector<double> alone_seconds;  // of all steps of each model
   double together_seconds = 0;        // until the last model is done
-  bool same_bits = false;             // each model's last loss is what it was alone
+  bool same_bits = false;             // each model's last loss is the same as when alone
 };
 
 PackTiming time_pack(const std::vector<model::ModelSpec>& specs, const model::BuildOptions& options,

@@ -1,4 +1,4 @@
-// What a training step costs at least: floors for its time on a machine of known speeds.
+// The minimum cost of a training step: lower bounds on its time on a machine of known speeds.
 #pragma once
 
 namespace fathom::engine {
@@ -11,7 +11,7 @@ namespace fathom::train {
 double training_flops(const engine::StepPlan& plan);
 
 /// Bytes of a step and its update if every op reads its operands and writes its results once. Fused
-/// ops move no more than what they bring to memory.
+/// ops move only what they bring to memory.
 double training_bytes(const engine::StepPlan& plan);
 
 }  // namespace fathom::train

@@ -14,7 +14,7 @@ namespace {
 using data::ExampleUse;
 using data::TokenId;
 
-/// The same model up to its logits, with the weights of the one in training.
+/// The same model up to its logits, with the weights of the one being trained.
 class LogitReader {
  public:
   explicit LogitReader(const RunSpec& spec) {

@@ -68,7 +68,7 @@ class TextFeed : public Feed {
   std::uint64_t evaluation_bytes_;
   std::vector<std::int32_t> inputs_, targets_;
   std::vector<std::uint64_t> starts_;
-  bool text_held_ = false;  // batches are cut where the model is
+  bool text_held_ = false;  // batches are cut on the model's device
 };
 
 }  // namespace

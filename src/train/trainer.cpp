@@ -53,7 +53,7 @@ Trainer::~Trainer() = default;
 
 namespace {
 
-/// Lets an executor ask as long as this lives.
+/// Lets an executor ask `stop` for the lifetime of this object.
 class Hearing {
  public:
   Hearing(engine::Executor& executor, const std::function<bool()>& stop) : executor_(executor) {
@@ -134,7 +134,7 @@ struct Part {
 constexpr Part kParts[] = {
     {"", Storage::parameter}, {"moment1.", Storage::moment1}, {"moment2.", Storage::moment2}};
 
-/// Looks at everything that load() is about to copy.
+/// Checks everything that load() is about to copy.
 void check_tensors(const SafetensorsFile& file, const model::Transformer& model,
                    const std::string& origin) {
   for (const Part& part : kParts) {

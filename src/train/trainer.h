@@ -1,7 +1,7 @@
 // One model in training: its executor, the feed it learns from and the steps it has done.
 //
 // The state is the parameters, AdamW's moments and the number of steps done; everything else is
-// computed from the spec, so a trainer restored from a checkpoint goes on bit for bit.
+// computed from the spec, so a trainer restored from a checkpoint continues bit for bit.
 #pragma once
 
 #include <deque>
@@ -41,10 +41,10 @@ class Trainer {
   ~Trainer();
 
   /// Steps may be started before earlier ones are finished, so that a device need not wait for the
-  /// host to look at their losses; they are finished in their order. State may be read or written
-  /// only when none is pending.
-  /// `stop` is asked while the gradients are computed (engine::Executor::hear): when a StoppedError
-  /// comes out of it, the step has not been started and the state is as it was.
+  /// host to look at their losses; they are finished in order. State may be read or written only
+  /// when none is pending. `stop` is asked while the gradients are computed
+  /// (engine::Executor::hear): when a StoppedError comes out of it, the step has not been started
+  /// and the state is as it was.
   void start_step(const std::function<bool()>& stop = {});
   StepResult finish_step();
   StepResult step() {
@@ -75,7 +75,7 @@ class Trainer {
   std::unique_ptr<engine::Executor> executor_;
   std::unique_ptr<Feed> feed_;
   std::int64_t steps_done_ = 0;  // and finished
-  std::deque<double> pending_;   // learning rates of the steps on their way
+  std::deque<double> pending_;   // learning rates of the steps in flight
 };
 
 }  // namespace fathom::train

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr const char* kModelSpec = "model.toml";
 constexpr const char* kTokenizerFolder = "fathom_tokenizer";
 
-/// A spec may ask for any size; the file is as large as it is. Before anything is built for it.
+/// A spec may ask for any size, but the file's size is fixed. Checked before anything is built.
 void require_enough_tensors(const model::ModelSpec& spec, const SafetensorsFile& file,
                             const fs::path& path) {
   double elements = 0;
@@ -79,8 +79,8 @@ void save_tokenizer(const Weights& weights, const fs::path& folder) {
   weights.tokenizer->save(folder / kTokenizerFolder);
 }
 
-/// Where a run's tokens are now. The spec knows where they were; a study that was moved, or is
-/// looked at from another folder, has them two folders above the run (STUDY/tokens, STUDY/runs/ID).
+/// Where a run's tokens are now. The spec records where they were; a study that was moved, or is
+/// read from another folder, has them two folders above the run (STUDY/tokens, STUDY/runs/ID).
 fs::path tokens_of(const RunSpec& spec, const fs::path& run_folder) {
   if (data::is_token_set(spec.tokens)) return spec.tokens;
   const fs::path study = fs::absolute(run_folder).lexically_normal() / "." / ".." / "..";
@@ -141,7 +141,7 @@ void save_weights(const Weights& weights, const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (!fs::is_directory(folder)) {
-    throw DataError(fmt::format("{}: cannot make this folder", folder.string()));
+    throw DataError(fmt::format("{}: cannot create this folder", folder.string()));
   }
   const auto model = model::build_transformer(weights.spec, {});
   std::vector<TensorSpec> tensors;

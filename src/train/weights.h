@@ -34,8 +34,8 @@ Weights load_weights(const std::filesystem::path& folder);
 /// Writes a model folder; the files appear whole, model.toml last.
 void save_weights(const Weights& weights, const std::filesystem::path& folder);
 
-/// Writes a folder that transformers opens. Fathom's own tokenizer files lie in a folder of their
-/// own beside it: its tokenizer.json is not the one transformers knows.
+/// Writes a folder that transformers opens. Fathom's own tokenizer files are in a separate folder
+/// next to it: its tokenizer.json is not the one transformers expects.
 void export_weights(const Weights& weights, model::HfFormat format,
                     const std::filesystem::path& folder);
 

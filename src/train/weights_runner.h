@@ -13,7 +13,7 @@ struct WeightsRunner {
   std::unique_ptr<const model::Transformer> model;
   std::unique_ptr<engine::CpuExecutor> executor;
 
-  /// `options` says purpose and batch; dropout is off.
+  /// `options` gives purpose and batch; dropout is off.
   WeightsRunner(const Weights& weights, const model::BuildOptions& options, int threads) {
     model::ModelSpec spec = weights.spec;
     spec.dropout = 0;

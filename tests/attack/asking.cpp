@@ -25,7 +25,7 @@ serve::Question question_of(const std::string& address) {
 
 int code_of(const serve::Question& question, const serve::Reply& reply) {
   if (reply.status == 200) return 0;
-  const bool nameless = reply.body.starts_with("a file holds what was not expected");
+  const bool nameless = reply.body.starts_with("a file has unexpected contents");
   if (nameless || question.path == "/" || question.path == "/api/overview") return 70;
   return reply.status < 500 ? 2 : 3;
 }

@@ -77,9 +77,9 @@ Outcome look(const Target& target) {
       return text.find(word) != std::string::npos;
     };
     outcome.noticed |= result.code != 0 || says(result.err, "damage") ||
-                       says(result.err, "note: ") || says(result.out, "is broken");
+                       says(result.err, "note: ") || says(result.out, "is damaged");
     // The command line's last resort for a value that no reader expected: it can name no file.
-    const bool nameless = says(result.err, "a file holds what was not expected");
+    const bool nameless = says(result.err, "a file has unexpected contents");
     outcome.in_order &= result.in_order() && !nameless;
     outcome.stopped |= result.stopped;
     if (target.results.empty()) outcome.result += without_durations(result.out);

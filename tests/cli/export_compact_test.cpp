@@ -36,7 +36,7 @@ TEST(ExportCompact, WritesTheSmallerModel) {
       run_command({"export", model, "--compact", "-o", (folder / "small").string()});
   ASSERT_EQ(written.code, 0) << written.err;
   const std::int64_t all = weights.parameter_count();
-  EXPECT_NE(written.err.find("2 neurons and 0 heads give nothing"), std::string::npos)
+  EXPECT_NE(written.err.find("2 neurons and 0 heads contribute nothing"), std::string::npos)
       << written.err;
   const train::Weights small = train::load_weights(folder / "small");
   EXPECT_EQ(small.spec.layer_ffn, (std::vector<std::int64_t>{62, 64}));

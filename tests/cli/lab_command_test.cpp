@@ -214,7 +214,7 @@ TEST(Lab, HelpListsWhatAClaimTakes) {
     const CommandResult refused = run_command(words);
     EXPECT_EQ(refused.code, 2);
     EXPECT_NE(refused.err.find(more[0]), std::string::npos) << refused.err;
-    EXPECT_NE(refused.err.find("no meaning for three-layer-defect"), std::string::npos)
+    EXPECT_NE(refused.err.find("does not apply to three-layer-defect"), std::string::npos)
         << refused.err;
   }
 }

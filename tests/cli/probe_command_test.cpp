@@ -62,8 +62,7 @@ TEST_F(ProbeCommand, ExportWithoutAFormatKeepsTheLayout) {
   folder_.write("run/spec.toml", "");
   const CommandResult run = run_command({"export", (folder_ / "run").string(), "-o", copy});
   EXPECT_EQ(run.code, 2);
-  EXPECT_NE(run.err.find("say with --format in which layout: hf-gpt2 or hf-llama"),
-            std::string::npos)
+  EXPECT_NE(run.err.find("choose a layout with --format: hf-gpt2 or hf-llama"), std::string::npos)
       << run.err;
 }
 

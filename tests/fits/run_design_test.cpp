@@ -65,9 +65,9 @@ TEST(DesignCandidates, MatchSizesAsCloselyAsHeadsAllow) {
   EXPECT_TRUE(candidate_shapes(limits).empty());
 }
 
-// The linear picture against the posterior: conditioning on runs that were made must give the
+// The linearised surface against the posterior: conditioning on runs that were made must give the
 // covariance of a least-squares fit with the same priors.
-TEST(DesignState, ConditioningIsBayes) {
+TEST(LinearisedSurface, ConditioningIsBayes) {
   const SurfaceColumns columns({{12, 17}, {0.7, 3}, {0, 0}, 1});
   SurfaceScales scales;
   scales.log_noise = -6;
@@ -77,7 +77,7 @@ TEST(DesignState, ConditioningIsBayes) {
   scales.log_misfit = -0.5;
   const DepthSurface surface(LawForm::power, 14.5, false);
   const auto prior = surface.prior(1.4);
-  std::vector<DesignSite> sites;
+  std::vector<SurfaceSite> sites;
   for (const int layers : {2, 6, 16}) {
     for (const double x : {12.5, 14.0, 16.0}) {
       sites.push_back(
@@ -87,7 +87,7 @@ TEST(DesignState, ConditioningIsBayes) {
   const Eigen::Index own = surface.size();
   Eigen::MatrixXd goals = Eigen::MatrixXd::Zero(1, own + columns.size());
   goals(0, 1) = 1;
-  DesignState state(columns, scales, surface, prior.mean, prior, goals, sites);
+  LinearisedSurface state(columns, scales, surface, prior.mean, prior, goals, sites);
   // The same by the information form.
   Eigen::MatrixXd rows(static_cast<Eigen::Index>(sites.size()), own + columns.size());
   Eigen::RowVectorXd gradient(own);
@@ -110,14 +110,14 @@ TEST(DesignState, ConditioningIsBayes) {
     information += row.transpose() * row / (shape + noise / 2);
     const std::size_t place[]{i};
     state.observe(place, one);
-    const double foretold = state.expected_variance(0, place, one);
+    const double predicted = state.expected_variance(0, place, one);
     state.observe(place, one);
-    EXPECT_NEAR(state.goal_variance(0), foretold, 1e-9);
+    EXPECT_NEAR(state.goal_variance(0), predicted, 1e-9);
   }
   EXPECT_NEAR(state.goal_variance(0), pseudo_inverse(information)(1, 1), 1e-6);
 }
 
-TEST(DesignMixture, ErrorIsHalfTheIntervalOfTheMixture) {
+TEST(LinearisedMixture, ErrorIsHalfTheIntervalOfTheMixture) {
   const Eigen::ArrayXd one = Eigen::ArrayXd::Constant(1, 1);
   EXPECT_NEAR(mixture_error(one, Eigen::ArrayXd::Constant(1, 0.3), 1), 0.3, 1e-6);
   Eigen::ArrayXd weights(2);
@@ -132,8 +132,8 @@ TEST(DesignMixture, ErrorIsHalfTheIntervalOfTheMixture) {
   }
 }
 
-/// One site and one goal, the site's own prior variance being the goal's: a picture by hand.
-DesignState picture_with(double log_misfit) {
+/// One site and one goal, whose prior variance is the site's own: a surface by hand.
+LinearisedSurface surface_with(double log_misfit) {
   const SurfaceColumns columns({{12, 17}, {0.7, 3}, {0, 0}, 1});
   SurfaceScales scales;
   scales.log_noise = -6;
@@ -143,25 +143,25 @@ DesignState picture_with(double log_misfit) {
   scales.log_misfit = log_misfit;
   const DepthSurface surface(LawForm::power, 14.5, false);
   const auto prior = surface.prior(1.4);
-  const std::vector<DesignSite> sites{{6, 144, {14.5, std::log(6.0), 0}}};
+  const std::vector<SurfaceSite> sites{{6, 144, {14.5, std::log(6.0), 0}}};
   Eigen::MatrixXd goals = Eigen::MatrixXd::Zero(1, surface.size() + columns.size());
   goals.rightCols(columns.size()) = columns.at(sites[0].place);
   return {columns, scales, surface, prior.mean, prior, goals, sites};
 }
 
 // Two sizes of misfit: runs lower both variances and tell the two apart.
-TEST(DesignMixture, ForeseesWhatRunsTellOfTheMisfit) {
+TEST(LinearisedMixture, PredictsWhatRunsSayAboutTheMisfit) {
   const double noise = std::exp(-12);
-  const Sighting sighting{
+  const Observation observation{
       {0}, {Eigen::MatrixXd::Constant(1, 1, noise), Eigen::MatrixXd::Constant(1, 1, noise)}};
-  std::vector<DesignState> pictures{picture_with(-4), picture_with(8)};
+  std::vector<LinearisedSurface> surfaces{surface_with(-4), surface_with(8)};
   const double weights[]{0.7, 0.3};
   Eigen::ArrayXd after(2);
   double seen[2];
   for (std::size_t k = 0; k < 2; ++k) {
     after[static_cast<Eigen::Index>(k)] =
-        std::sqrt(pictures[k].expected_variance(0, sighting.sites, sighting.noises[k]));
-    seen[k] = pictures[k].foreseen(sighting.sites, sighting.noises[k])(0, 0);
+        std::sqrt(surfaces[k].expected_variance(0, observation.sites, observation.noises[k]));
+    seen[k] = surfaces[k].predictive_covariance(observation.sites, observation.noises[k])(0, 0);
   }
   double expected = 0;
   for (const int j : {0, 1}) {
@@ -174,10 +174,10 @@ TEST(DesignMixture, ForeseesWhatRunsTellOfTheMisfit) {
     odds[1 - j] = other / (weights[j] + other);
     expected += weights[j] * std::log(mixture_error(odds, after, 1));
   }
-  DesignMixture mixture(pictures, {weights[0], weights[1]});
+  LinearisedMixture mixture(surfaces, {weights[0], weights[1]});
   const Eigen::Index goal[]{0};
-  EXPECT_NEAR(mixture.expected_errors(goal, sighting).front() / std::exp(expected), 1, 1e-9);
-  mixture.observe(sighting);
+  EXPECT_NEAR(mixture.expected_errors(goal, observation).front() / std::exp(expected), 1, 1e-9);
+  mixture.observe(observation);
   EXPECT_NEAR(mixture.error(0) / std::exp(expected), 1, 1e-9);
 }
 
@@ -189,14 +189,14 @@ TEST(DesignPlan, PruningLeavesOutWhatIsNotNeeded) {
   ASSERT_TRUE(posterior) << reason;
   const SurfaceDraws draws(*posterior, 100, 1);
   DesignGoal goal{GoalKind::slope, 1};
-  goal.wanted = measure_goal(*posterior, draws, goal).error / 1.3;
+  goal.target = measure_goal(*posterior, draws, goal).error / 1.3;
   const std::vector states{measure_goal(*posterior, draws, goal)};
   const DesignSpec spec = spec_for({goal}, 1e18);
   std::vector<Candidate> candidates;
   for (const CandidateShape& shape : candidate_shapes(spec.limits)) {
     candidates.push_back({shape, {1e8}, flops(shape.layers, shape.width, {1e8}), {}});
   }
-  const DesignPicture picture = DesignPicture::cautious(*posterior, candidates, states);
+  const GoalForecast forecast = GoalForecast::cautious(*posterior, candidates, states);
   const std::vector<Choice> choices = list_choices(candidates);
   const auto decided_with = [&](const DesignPlan& plan) {
     std::vector<const Candidate*> run;
@@ -206,17 +206,17 @@ TEST(DesignPlan, PruningLeavesOutWhatIsNotNeeded) {
       run.push_back(item.candidate);
       times.push_back(item.times);
     }
-    return picture.decided_with(run, times);
+    return forecast.decided_with(run, times);
   };
-  EXPECT_FALSE(picture.all_decided());
-  const auto greedy = greedy_plan(picture, choices, 1e17, 1e20);
-  const auto pruned = plan_ahead(picture, choices, 1e17, 1e20);
+  EXPECT_FALSE(forecast.all_decided());
+  const auto greedy = greedy_plan(forecast, choices, 1e17, 1e20);
+  const auto pruned = plan_ahead(forecast, choices, 1e17, 1e20);
   ASSERT_TRUE(greedy && pruned);
   EXPECT_TRUE(decided_with(*greedy));
   EXPECT_TRUE(decided_with(*pruned));
   EXPECT_LT(pruned->cost(), greedy->cost());
   EXPECT_FALSE(decided_with({}));
-  EXPECT_FALSE(plan_ahead(picture, choices, 1e17, greedy->cost() / 10));
+  EXPECT_FALSE(plan_ahead(forecast, choices, 1e17, greedy->cost() / 10));
   for (const PlanItem& item : pruned->items) {
     const auto same = [&](const PlanItem& other) { return other.candidate == item.candidate; };
     const auto before = std::find_if(greedy->items.begin(), greedy->items.end(), same);
@@ -298,9 +298,9 @@ TEST(RunDesign, GainsNothingBeyondTheWantedError) {
   const Candidate* large[]{&candidates.front()};
   const auto gain = [&](double need) {
     DesignGoal goal{GoalKind::slope, 1};
-    goal.wanted = measure_goal(*posterior, draws, goal).error / need;
+    goal.target = measure_goal(*posterior, draws, goal).error / need;
     const std::vector states{measure_goal(*posterior, draws, goal)};
-    return DesignPicture::cautious(*posterior, candidates, states).gain(large);
+    return GoalForecast::cautious(*posterior, candidates, states).gain(large);
   };
   const double whole = gain(10);
   EXPECT_GT(whole, 0.03);

@@ -103,7 +103,7 @@ TEST(StudyDamage, ALockedTableIsNotedAndTheStudyGoesOn) {
   events.note = [&](const std::string& text) { notes.push_back(text); };
   EXPECT_EQ(run_all(study, events).done, 4u);
   ASSERT_FALSE(notes.empty());
-  EXPECT_NE(notes[0].find("the tables of the study are behind"), std::string::npos) << notes[0];
+  EXPECT_NE(notes[0].find("the study's tables are out of date"), std::string::npos) << notes[0];
   browser.reset();
   EXPECT_EQ(points_of(rebuild_tables(study.folder.path())).size(), 4u);
 }

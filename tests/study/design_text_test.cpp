@@ -23,23 +23,23 @@ GoalState unseen(const DesignGoal& goal) {
 TEST(DesignText, SaysValueIntervalErrorAndWhetherItIsDecided) {
   GoalState slope{{GoalKind::slope, 0.015, 0, 0, 0}, 0.142, 0.09, 0.21, 0.031, 0.02, false, false};
   EXPECT_EQ(goal_text(slope),
-            "b: 0.1420 (95 %: 0.0900 to 0.2100); error 0.031, wanted 0.015: not decided");
+            "b: 0.1420 (95 %: 0.0900 to 0.2100); error 0.031, target 0.015: not decided");
   GoalState crossing{
       {GoalKind::crossing, 0.2, 3, 6, 0}, 1.9e6, 1.5e6, 2.3e6, 0.12, 0.12, true, false};
   EXPECT_EQ(goal_text(crossing),
-            "6 over 3: 1.90M (95 %: 1.50M to 2.30M); error of ln N 0.12, wanted 0.2: decided");
+            "6 over 3: 1.90M (95 %: 1.50M to 2.30M); error of ln N 0.12, target 0.2: decided");
   GoalState odds{{GoalKind::form, 20, 0, 0, 0}, 0.25, {}, {}, 4, 4, false, false};
-  EXPECT_EQ(goal_text(odds), "odds of the power law 4 to 1, wanted 20 to 1: not decided");
+  EXPECT_EQ(goal_text(odds), "odds of the power law 4 to 1, target 20 to 1: not decided");
 }
 
 TEST(DesignText, SaysOneSidedBoundsAndWhatIsNotKnown) {
   GoalState depth = unseen({GoalKind::best_depth, 0.16, 0, 0, 1e7});
   EXPECT_EQ(goal_text(depth),
-            "best depth at 10.0M: not known yet; wanted error of ln L 0.16: not decided");
+            "best depth at 10.0M: not known yet; target error of ln L 0.16: not decided");
   depth.low = 12;
   depth.out_of_reach = true;
   EXPECT_EQ(goal_text(depth),
-            "best depth at 10.0M: not known yet (95 %: above 12.0 layers); wanted error of ln L "
+            "best depth at 10.0M: not known yet (95 %: above 12.0 layers); target error of ln L "
             "0.16: out of reach");
 }
 
@@ -55,7 +55,7 @@ TEST(DesignText, TellsTheFirstRoundFromLaterOnes) {
   progress.next_seconds = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::string> before = design_lines(progress, rules);
   ASSERT_EQ(before.size(), 3u);
-  EXPECT_EQ(before[1], "no round was begun; up to 40 runs allowed");
+  EXPECT_EQ(before[1], "no round started yet; up to 40 runs allowed");
   EXPECT_EQ(before[2], "the first round: 15 runs");
   progress.rounds = progress.complete = 1;
   progress.step.spent = 15;
@@ -64,8 +64,8 @@ TEST(DesignText, TellsTheFirstRoundFromLaterOnes) {
   progress.next_cost = 6;
   const std::vector<std::string> later = design_lines(progress, rules);
   EXPECT_EQ(later[1],
-            "1 of 1 rounds complete, 15 runs spent of 40 runs; about 12 runs more until all is "
-            "decided, as foreseen now");
+            "1 of 1 rounds complete, 15 runs spent of 40 runs; about 12 runs more until all goals "
+            "are decided, by the current forecast");
   EXPECT_EQ(later[2], "the next round: 6 runs");
 }
 

@@ -76,7 +76,7 @@ TEST_F(StudyErrors, CorporaAndDevices) {
 TEST_F(StudyErrors, ADirectoryThatCannotBe) {
   tiny_.folder.write("file", "in the way");
   expect_complaint(fathom({"study", "run", spec_, tiny_.folder / "file" / "study"}), 3,
-                   "cannot make this folder");
+                   "cannot create this folder");
 }
 
 TEST_F(StudyErrors, AFullDiskLosesNothing) {
@@ -107,13 +107,14 @@ TEST_F(StudyErrors, TwoCommandsAtOnceAndAStop) {
   const fs::path lock = StudyFolder(tiny_.directory).lock();
   for (int i = 0; i < 500 && !fs::exists(tiny_.directory / "runs"); ++i) usleep(20'000);
   ASSERT_TRUE(FileLock::holder(lock));
-  expect_complaint(run(longer), 2, "another command is at this study");
+  expect_complaint(run(longer), 2, "another command is working on this study");
   EXPECT_EQ(fathom({"study", "status", tiny_.directory}).code, 0);
   const ProgramResult stopped = fathom({"study", "stop", tiny_.directory});
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   waitpid(first, nullptr, 0);
   EXPECT_FALSE(FileLock::holder(lock));
-  expect_complaint(fathom({"study", "stop", tiny_.directory}), 2, "no command is at this study");
+  expect_complaint(fathom({"study", "stop", tiny_.directory}), 2,
+                   "no command is working on this study");
   const auto status =
       nlohmann::json::parse(fathom({"study", "status", tiny_.directory, "--json"}).out);
   EXPECT_EQ(status["running"], 0);

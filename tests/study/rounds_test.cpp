@@ -229,7 +229,7 @@ TEST(Rounds, KnowTheErrorWantedWhereNoneIsNamed) {
                "decide = [\"a\", \"b\", \"6 over 3\", \"best depth at 1M\", \"form\"]\n");
   const StudySpec spec = read_study_spec_text(text, "design.toml", {});
   std::vector<double> wanted;
-  for (const fits::DesignGoal& goal : spec.design->goals) wanted.push_back(goal.wanted);
+  for (const fits::DesignGoal& goal : spec.design->goals) wanted.push_back(goal.target);
   EXPECT_EQ(wanted, (std::vector<double>{0.3, 0.03, 0.2, 0.16, 20}));
 }
 
@@ -243,7 +243,7 @@ TEST(Rounds, AnotherDesignUnderAnOldStudyIsRefused) {
   EXPECT_EQ(said({}), "");
   EXPECT_NE(said({"design.error=[0.2]"}).find("error = [0.2]; it was: error = [0.12]"),
             std::string::npos);
-  EXPECT_NE(said({"train.learning_rate=0.01"}).find("has changed under the design"),
+  EXPECT_NE(said({"train.learning_rate=0.01"}).find("has changed since the design was started"),
             std::string::npos);
   // The spec on disk is still the old one, and a larger budget is welcome.
   EXPECT_EQ(open_study(study.folder.path()).spec.design->error.front(), 0.12);

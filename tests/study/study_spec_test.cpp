@@ -103,7 +103,7 @@ TEST(StudySpec, MistakesAreNamed) {
   EXPECT_NE(refused({"model.layers=3"}).find("comes from the grid"), std::string::npos);
   EXPECT_NE(refused({"model.norm=pree"}).find("pre"), std::string::npos);
   EXPECT_NE(refused({"train.lerning_rate=0.1"}).find("learning_rate"), std::string::npos);
-  EXPECT_NE(refused({"budget.tokens_per_parameter=20"}).find("one of them"), std::string::npos);
+  EXPECT_NE(refused({"budget.tokens_per_parameter=20"}).find("not both"), std::string::npos);
   EXPECT_NE(refused({"corpus.path=''"}).find("--corpus"), std::string::npos);
   EXPECT_NE(refused({"run.device=tpu"}).find("cpu, cuda"), std::string::npos);
   EXPECT_NE(refused({"nonsense.key=1"}).find("not a known key"), std::string::npos);

@@ -97,7 +97,7 @@ TEST(TokenStore, RefusesAnotherTokenizerOnOldTokens) {
   tiny.begin();
   EXPECT_NE(error_of<ConfigError>([&] {
               tiny.begin({"corpus.tokenizer=chars"});
-            }).find("begin a new study directory"),
+            }).find("start a new study directory"),
             std::string::npos);
 }
 

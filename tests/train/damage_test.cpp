@@ -67,7 +67,7 @@ TEST_F(DamagedRunTest, ACheckpointOfAnotherRunIsNotTakenForItsOwn) {
                              part("checkpoint/state.safetensors"),
                              std::filesystem::copy_options::overwrite_existing);
   const std::string notes = resume();
-  EXPECT_NE(notes.find("is of run "), std::string::npos) << notes;
+  EXPECT_NE(notes.find("belongs to run "), std::string::npos) << notes;
   expect_equal_runs("whole", "parts");
 }
 

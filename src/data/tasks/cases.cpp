@@ -1,14 +1,14 @@
 // The case task and the local/global task of arXiv 2005.09561: which token to point at depends on
-// whether a marker occurs anywhere. Letters are even draws; with V letters the markers are V 64/100
-// and V/2, with the published V of 100 therefore 64 and 50.
+// whether a marker occurs anywhere. Letters are drawn uniformly; with V letters the markers are
+// V 64/100 and V/2, with the published V of 100 therefore 64 and 50.
 //
-//   cases          n letters, then a token that asks; its target is a position:
+//   cases          n letters, then a query token; its target is a position:
 //                  of the first least letter when 64 occurs, else 0 when 50 occurs, else of the
 //                  first greatest letter
 //   local-global   n letters; the target of every position is the position itself when 64 occurs,
 //                  else that of the first least letter
 //
-// Training draws sequences as they come; held-out ones have every case equally often. Group: case.
+// Training draws sequences as they come; held-out ones are balanced over the cases. Group: case.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class MarkerTask : public Task {
   static bool has(std::span<const TokenId> letters, TokenId marker) {
     return std::find(letters.begin(), letters.end(), marker) != letters.end();
   }
-  /// Other letters for all that are one of the markers.
+  /// Replaces all letters that are one of the markers.
   template <class IsMarker>
   void clear(Draws& draws, std::span<TokenId> letters, const IsMarker& is_marker) const {
     for (TokenId& each : letters) {
@@ -107,7 +107,7 @@ class LocalGlobal : public MarkerTask {
   }
 };
 
-/// Markers differ from each other and leave other letters from 4 letters on.
+/// From 4 letters on, the markers differ from each other and leave other letters.
 void resolve_markers(TaskSpec& spec, std::int64_t context) {
   resolve_number("symbols", spec.symbols, 100, 8, 1 << 20);
   require_context(spec, context, 3);

@@ -1,7 +1,7 @@
 // One cycle or two: the n edges of one directed cycle of n vertices, or of two of n / 2, in random
 // order and with random names. Edge u -> v is the token u n + v; every position's target is 0 for
-// one cycle and 1 for two. All counts and degrees are the same in both cases: nothing but following
-// the edges tells them apart. Group: cycles.
+// one cycle and 1 for two. All counts and degrees are the same in both cases: only following the
+// edges distinguishes them. Group: cycles.
 #include <fmt/format.h>
 
 #include <numeric>

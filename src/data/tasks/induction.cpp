@@ -4,7 +4,7 @@
 //
 // with S drawn from `lengths` and P the least of them: with a fixed period or beginning, one layer
 // could find its answer by position alone. Only the second copy has targets, from its second token
-// on: what comes before cannot be foretold. Group: S.
+// on: what comes before cannot be predicted. Group: S.
 #include <fmt/format.h>
 
 #include "core/counts.h"

@@ -1,6 +1,6 @@
 // Inverse permutation: the letters 0 to n-1 in random order, n = context; the target of position i
-// is where letter i stands. One head that can tell n keys apart solves it, so it asks how large a
-// head must be for a given length (arXiv 2002.07028). It takes attention to both sides.
+// is where letter i stands. One head that can distinguish n keys solves it, so it tests how large
+// a head must be for a given length (arXiv 2002.07028). It needs bidirectional attention.
 #include <utility>
 
 #include "core/counts.h"

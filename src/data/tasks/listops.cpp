@@ -4,7 +4,7 @@
 // Below the depth cap a node is an operator with probability 1/4, with 2 to `arguments` children;
 // else a digit. MED is the truncated median, SM the sum modulo 10. Trees are drawn until the length
 // (digits, and two tokens for each operator) lies in `lengths`, both ends included: Long Range
-// Arena is depth 10, arguments 10, lengths [501, 1999]. The target stands at the last token. Group:
+// Arena is depth 10, arguments 10, lengths [501, 1999]. The target is at the last token. Group:
 // depth of the tree.
 //
 // Tokens: 0-9 digits, 10 MIN, 11 MAX, 12 MED, 13 SM, 14 the closing bracket, 15 padding.

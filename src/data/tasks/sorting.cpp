@@ -2,7 +2,7 @@
 // sorted letters, each at the position before it. Tokens: the letters, then the separator.
 //
 // With `in_place` n = context random letters, and the target of position i is the i-th of them in
-// order. No input gives an answer away, so a model may look to both sides.
+// order. No input gives an answer away, so a model may attend to both sides.
 #include <fmt/format.h>
 
 #include <algorithm>

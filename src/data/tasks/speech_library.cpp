@@ -67,7 +67,7 @@ SpeechLibrary read_speeches(const std::string& folder) {
       files.push_back(entry.path());
     }
   }
-  std::sort(files.begin(), files.end());  // a year has four digits: also by time
+  std::sort(files.begin(), files.end());  // years have four digits: also by time
   SpeechLibrary library;
   Hasher hasher;
   std::map<std::string, std::size_t> seen;

@@ -1,13 +1,13 @@
-// Classification of real text: passages of the default corpus in bytes, and a token at the end
-// that asks; only it has a target.
+// Classification of real text: passages of the default corpus in bytes, and a query token at the
+// end; only it has a target.
 //
-//   era            context - 1 bytes of one speech; from which of four times is it: before 1850, to
+//   era            context - 1 bytes of one speech; from which of four eras is it: before 1850, to
 //                  1899, to 1949, later? All are equally likely.
 //   same-speaker   (context - 2) / 2 bytes of one speech, a separator, as many of another; are they
 //                  by the same speaker (1) or by two whose speeches lie at most 8 years apart (0)?
 //
 // Held-out examples come from speeches that training never reads (speech_library.h). Group: the
-// label. Tokens: 0 to 255 bytes, 256 the token that asks, 257 the separator.
+// label. Tokens: 0 to 255 bytes, 256 the query token, 257 the separator.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -136,7 +136,7 @@ class SameSpeaker : public SpeechTask {
   std::vector<Pairing> training_, held_out_;
 };
 
-/// The spec names the text it was made for: another one is another task.
+/// The spec names the text it was made for: a different text is a different task.
 std::shared_ptr<const SpeechLibrary> speeches_of(TaskSpec& spec, std::int64_t context) {
   require_context(spec, context, 16);
   auto library = default_speeches();

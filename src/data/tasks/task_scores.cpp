@@ -43,7 +43,7 @@ void TaskScorer::add(std::int64_t group, std::span<const TokenId> inputs,
     ++positions_[t].targets;
     positions_[t].right += hit;
     tally.loss += static_cast<double>(losses[t]);
-    // A class token in front says nothing: the one behind it is the first to read.
+    // A class token in front says nothing: the one after it is the first to read.
     const std::size_t first = task_.spec().class_first ? 1 : 0;
     ++by_first_[inputs[first]][targets[t]];
   }

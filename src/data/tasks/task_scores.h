@@ -1,4 +1,4 @@
-// How well predictions meet the targets of a task: by target, by sequence, by group and by
+// How well predictions match the targets of a task: by target, by sequence, by group and by
 // position; and what one could score without looking at more than one token.
 #pragma once
 

@@ -1,5 +1,5 @@
-// A task as the [data] table of a run spec says it: its name and its parameters. Which parameters a
-// task has and what they are when left out stands beside its generator; docs/tasks.md has them all.
+// A task as the [data] table of a run spec gives it: its name and its parameters. Which parameters
+// a task has, and their defaults, is documented with its generator; docs/tasks.md has them all.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // How well one head of a given size can be fitted to an attention matrix by gradient descent.
 //
-// Minimises the mean over rows of KL(P_i || softmax_i), softmax of the scores A B^T with A and B of
-// n x r: with tokens of full column rank, that is every head of size r. Rows of a causal target use
-// the keys j <= i only.
+// Minimises the mean over rows of KL(P_i || softmax_i), the softmax being that of the scores A B^T
+// with A and B of n x r: for tokens of full column rank this covers every head of size r. Rows of a
+// causal target use only the keys j <= i.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ double mean_divergence(const AttentionTarget& target, const std::vector<double>&
                        std::vector<double>* gradient = nullptr);
 
 struct AttentionFit {
-  double divergence = 0;  // the least that was met
+  double divergence = 0;  // the smallest reached
   std::size_t steps = 0;
 };
 

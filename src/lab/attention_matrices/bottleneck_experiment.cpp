@@ -82,7 +82,7 @@ std::vector<Part> plan_bottleneck(const Setup& setup) {
   return parts;
 }
 
-/// Largest and least divergence over seeds of one mask and head size.
+/// Largest and smallest divergence over the seeds, for one mask and head size.
 struct FitRange {
   std::size_t size = 0;
   bool causal = false;
@@ -110,7 +110,7 @@ Thresholds thresholds_of(std::size_t n, std::span<const Json> results) {
   return found;
 }
 
-/// Shows the fits, of which `results` holds one per mask, head size and seed.
+/// Shows the fits; `results` holds one per mask, head size and seed.
 std::vector<FitRange> show_fits(const Setup& setup, std::span<const Json> results,
                                 Conclusion& conclusion) {
   ExhibitTable table{fmt::format("KL divergence of the best fit, {} tokens", setup.size("tokens")),

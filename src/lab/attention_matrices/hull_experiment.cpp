@@ -42,7 +42,7 @@ std::vector<Part> plan_hull(const Setup& setup) {
     const std::vector<double> weights = parse_weights(text);
     const bool equal = std::all_of(weights.begin(), weights.end(),
                                    [&](double weight) { return weight == weights.front(); });
-    if (!(equal && !setup.own)) measure_hull(weights);  // refuses what has no meaning
+    if (!(equal && !setup.own)) measure_hull(weights);  // throws for meaningless weights
     parts.push_back({fmt::format("hull v{} weights={}", kHullVersion, text), 1,
                      [weights, equal](const Ticker&) {
                        if (equal) return Json{{"floor", softmax_floor(weights)}, {"inside", true}};

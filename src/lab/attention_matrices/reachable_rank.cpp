@@ -45,7 +45,7 @@ FieldMatrix causal_differences(const FieldMatrix& scores, const PrimeField& fiel
   return all;
 }
 
-/// A solution of A x = b with as many equations as rows; none when they contradict each other.
+/// A solution of A x = b with one equation per row; none when the system is inconsistent.
 std::optional<std::vector<Element>> solve(FieldMatrix a, std::vector<Element> b,
                                           const PrimeField& field) {
   const std::size_t unknowns = a.empty() ? 0 : a.front().size();
@@ -142,7 +142,7 @@ std::optional<Completion> complete_triangle(const FieldMatrix& given, std::size_
 ReachableSize reachable_size(std::size_t tokens, bool causal, std::uint64_t seed) {
   const PrimeField field(exact::primes_below(exact::kPrimeLimit, 1).front());
   const FieldMatrix scores = random_scores(tokens, field, seed);
-  // Without a mask the rank of the differences is reached by the scores themselves.
+  // Without a mask the scores themselves attain the rank of the differences.
   if (!causal) return {shift_rank(scores, field), shift_rank(scores, field)};
   ReachableSize size;
   size.lower = causal_block_rank(scores, field);

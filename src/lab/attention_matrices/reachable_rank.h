@@ -1,7 +1,7 @@
 // Which attention matrices a head of a given size can produce, exactly.
 //
 // With n tokens of full column rank a head of size r can have any score matrix of rank at most r.
-// Softmax forgets a shift per query, so P is reachable exactly when rank(log P + c 1^T) <= r for
+// Softmax ignores a shift per query, so P is reachable exactly when rank(log P + c 1^T) <= r for
 // some c. Differences of neighbouring columns remove c: the least rank is that of the n x (n - 1)
 // matrix of differences of log P. For a matrix without structure that is n - 1.
 //
@@ -10,8 +10,9 @@
 // rank at least that of any block of given entries, and for a matrix without structure one of rank
 // ceil((n-1)/2) = floor(n/2) exists: complete_triangle() builds it.
 //
-// Generic ranks are computed for random whole scores modulo a prime: nonzero minors modulo p are
-// nonzero, so a rank is a lower bound without doubt; completions are checked entry by entry.
+// Generic ranks are computed for random integer scores modulo a prime: minors that are nonzero
+// modulo p are nonzero, so each rank is a certain lower bound; completions are checked entry by
+// entry.
 #pragma once
 
 #include <cstddef>
@@ -43,9 +44,9 @@ struct Completion {
 std::optional<Completion> complete_triangle(const FieldMatrix& given, std::size_t rank,
                                             const exact::PrimeField& field);
 
-/// Head sizes that reach a matrix without structure: both ends proved for these scores.
+/// Bounds on the head size that reaches a matrix without structure, both proved for these scores.
 struct ReachableSize {
-  std::size_t lower = 0;  // no smaller head can
+  std::size_t lower = 0;  // no smaller head reaches it
   std::size_t upper = 0;  // a head of this size does
 };
 ReachableSize reachable_size(std::size_t tokens, bool causal, std::uint64_t seed);

@@ -53,8 +53,8 @@ std::vector<double> softmax_weights(const std::vector<double>& scores) {
   return weights;
 }
 
-/// The weights of one sign by one softmax head: scores log |w_j|, the others far below; times their
-/// sum.
+/// The weights of one sign from one softmax head: scores log |w_j|, the others far below; scaled by
+/// their sum.
 std::vector<double> one_sign_head(const std::vector<double>& weights, double sign) {
   constexpr double kFarBelow = -200;
   std::vector<double> scores;

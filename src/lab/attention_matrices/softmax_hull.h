@@ -1,7 +1,7 @@
 // What one softmax head cannot express and a normalised one can.
 //
-// n tokens hold x_j in {-1, 1} (all 2^n inputs count equally); the wanted output is sum_j w_j x_j.
-// Which token is which reaches the scores, not the values: the head's values are g x_j + b.
+// n tokens hold x_j in {-1, 1} (all 2^n inputs count equally); the target output is sum_j w_j x_j.
+// The identity of a token enters the scores, not the values: the head's values are g x_j + b.
 //
 // softmax     The output is g times a convex combination of the x_j, plus b. Even if the weights
 //             could be any function of the input, equal tokens give g and -g, others at most |g|:
@@ -23,7 +23,7 @@ namespace fathom::lab {
 
 struct HullResult {
   double floor = 0;             // least mean squared error of any softmax head
-  double gain = 0;              // the g where it lies
+  double gain = 0;              // the g that attains it
   double variance = 0;          // mean square of the target: the error of answering 0
   double normalised_error = 0;  // largest error of the explicit normalised head
   double two_head_error = 0;    // largest error of two explicit softmax heads

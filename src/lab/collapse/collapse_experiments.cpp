@@ -12,7 +12,7 @@
 namespace fathom::lab {
 namespace {
 
-/// Raised whenever a seed could come out otherwise.
+/// Bumped whenever the result of a seed could change.
 constexpr int kCollapseVersion = 2;
 constexpr std::size_t kSeedsPerPart = 8;
 /// One multiply-add of 106 bits, measured.
@@ -193,7 +193,7 @@ Conclusion show(const std::vector<CollapseSummary>& all) {
     ChartSeries series{title(summary.spec), {}};
     for (std::size_t l = 0; l < summary.log10_rho.size(); ++l) {
       const Quartiles& q = summary.log10_rho[l];
-      if (q.median < -40) break;  // beyond, only the doubly exponential ones are seen
+      if (q.median < -40) break;  // further down only doubly exponential curves show
       series.dots.push_back({static_cast<double>(l), q.median, q.low, q.high});
     }
     chart.series.push_back(std::move(series));
@@ -219,7 +219,7 @@ bool plain(const StackSpec& spec) {
 
 // ---- doubly exponential without a mask
 
-/// Weights small enough for the theorem's bound to say something.
+/// Weights small enough for the theorem's bound not to be vacuous.
 constexpr double kBoundScale = 0.005;
 /// log10 rho from which the last layers show the limit of the law.
 constexpr double kFarDown = -300;
@@ -241,7 +241,7 @@ std::vector<StackSpec> rank_collapse_list(StackSpec primary) {
   return list;
 }
 
-/// Of several measures of one criterion the one farthest from 3 speaks for all.
+/// Of several measures of one criterion, keeps the one farthest from 3.
 void add_farthest_from_cubic(const std::vector<Measure>& measures, Conclusion& conclusion) {
   if (measures.empty()) return;
   const auto distance = [](const Measure& measure) { return std::fabs(*measure.value - 3); };
@@ -280,7 +280,7 @@ Conclusion conclude_rank_collapse(const Setup& setup, const std::vector<Json>& r
   }
   add_farthest_from_cubic(causal, conclusion);
   conclusion.tables.push_back(layer_table(all.front()));
-  if (!setup.own) conclusion.tables.push_back(layer_table(all.back()));  // where the bound speaks
+  if (!setup.own) conclusion.tables.push_back(layer_table(all.back()));  // bound not vacuous
   return conclusion;
 }
 

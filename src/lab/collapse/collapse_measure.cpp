@@ -55,7 +55,7 @@ std::vector<double> exponents(const CollapseRun& run) {
   return values;
 }
 
-/// Decades of rho lost a layer over the second half of the layers.
+/// Decades of rho lost per layer over the second half of the layers.
 double decades(const CollapseRun& run) {
   const std::size_t last = run.direct.size() - 1;
   const std::size_t middle = last / 2;
@@ -71,7 +71,7 @@ double pooled_median(const std::vector<std::vector<double>>& by_seed,
   return quartiles(pooled).median;
 }
 
-/// Whether the theorem speaks about such stacks.
+/// Whether the theorem covers such stacks.
 bool bound_applies(const StackSpec& spec) {
   return spec.all_see_all() && !spec.skip && !spec.norm && !spec.mlp;
 }

@@ -1,4 +1,4 @@
-// What one random stack, and many of them, say about rank collapse.
+// Rank collapse measured on one random stack, and summarised over many.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace fathom::lab {
 
-/// Below this rho arithmetic of 106 bits sees its own rounding.
+/// Below this rho, 106-bit arithmetic measures its own rounding.
 inline constexpr double kLog10Floor = -30;
 
 struct CollapseRun {
@@ -39,7 +39,7 @@ double log10_bound(const CollapseRun& run, std::size_t layer);
 struct LayerLaw {
   Quartiles exponent;                 // ln rho_l / ln rho_{l-1} over the seeds with rho_{l-1} < 0.1
   double log10_residual = 0;          // median of |X - token mean|
-  std::optional<double> log10_bound;  // median of the bounds that say something
+  std::optional<double> log10_bound;  // median of the bounds that are not vacuous
   std::size_t bounds = 0;             // seeds with a right side below 1
 };
 

@@ -1,9 +1,9 @@
 // Numbers of 106 bits as unevaluated sums of two doubles (Dekker 1971; Knuth's two-sum, products
 // by fused multiply-add). The value is hi + lo with |lo| at most half a unit of hi's last place.
 //
-// Relative error of + - * / and sqrt a few units of 2^-104, of exp a few of 2^-100 (held against
-// MPFR in tests/lab/double_double_test.cpp). The code must not be contracted or reassociated:
-// CMakeLists.txt compiles its users with -ffp-contract=off.
+// Relative error: a few units of 2^-104 for + - * / and sqrt, a few of 2^-100 for exp (checked
+// against MPFR in tests/lab/double_double_test.cpp). The code must not be contracted or
+// reassociated: CMakeLists.txt compiles its users with -ffp-contract=off.
 #pragma once
 
 #include <cmath>

@@ -23,8 +23,8 @@ struct PathDecomposition {
   double relative_error = 0;
 };
 
-/// The spec's mask is taken; skips are. Norm and MLP must be off. Computed in 106 bits. `look` gets
-/// the share of paths that are done and may throw.
+/// Uses the spec's mask; skips must be on, norm and MLP off. Computed in 106 bits. `look` gets the
+/// share of paths that are done and may throw.
 PathDecomposition decompose_paths(const StackSpec& spec, const StackDraw& draw,
                                   const std::function<void(double)>& look = {});
 

@@ -34,7 +34,7 @@ std::vector<Part> plan_paths(const Setup& setup) {
   const auto n = static_cast<double>(spec.tokens);
   const auto d = static_cast<double>(spec.width);
   const auto size = static_cast<double>(spec.head_size());
-  // Paths share their beginnings, so there are about as many passes through a head as paths.
+  // Paths share their prefixes, so there are about as many passes through a head as paths.
   const double seconds = paths * (2 * n * d * size + n * n * size) *
                          static_cast<double>(setup.size("seeds")) * kPathSecondsPerOperation;
   check_cost(setup, fmt::format("{} paths per seed", format_significant(paths, 3)), seconds, 0);

@@ -30,7 +30,7 @@ std::vector<double> row_product(const std::vector<double>& row, const Matrix<dou
   return out;
 }
 
-/// Moves the mean of the residuals to the mean and brings the largest residual near 1.
+/// Moves the mean of the residuals into the common mean and scales the largest residual to near 1.
 void settle(SplitTokens& x) {
   const std::vector<double> means = column_means(x.residual);
   double largest = 0;
@@ -47,7 +47,7 @@ void settle(SplitTokens& x) {
   x.exponent += shift;
 }
 
-/// x with the residuals brought to another exponent.
+/// The residuals of x, rescaled to another exponent.
 Matrix<double> at_exponent(const SplitTokens& x, std::int64_t exponent) {
   Matrix<double> r = x.residual;
   for (double& value : r.values) value = scaled(value, x.exponent - exponent);
@@ -119,7 +119,7 @@ Matrix<double> own_weights(const SplitScores& s, const std::vector<double>& p, s
     double mean = 0;
     for (std::size_t j = 0; j < n; ++j) {
       const double b = scaled(s.own.at(i, j), 2 * e);
-      // Below 2^-60 the exponential is linear to the last digit.
+      // Below 2^-60 the exponential is linear to full precision.
       excess[j] = std::fabs(b) < 0x1p-60 ? s.own.at(i, j) : scaled(std::expm1(b), -2 * e);
       mean += p[j] * excess[j];
     }
@@ -131,7 +131,7 @@ Matrix<double> own_weights(const SplitScores& s, const std::vector<double>& p, s
 
 /// Tokens closer than half of this exponent, 2^-(5 10^16), count as equal.
 constexpr std::int64_t kLeastExponent = -100'000'000'000'000'000;
-/// Largest score part b_ij up to which its exponential is taken apart from exp(a_j).
+/// Largest score part b_ij whose exponential is split off from exp(a_j).
 constexpr double kSmallScore = 0.5;
 
 SplitTokens attend_head(const StackSpec& spec, const HeadWeights& head, const SplitTokens& x) {

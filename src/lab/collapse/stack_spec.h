@@ -4,10 +4,10 @@
 //
 //   Y = sum_h softmax( X Wq_h (X Wk_h)^T / sqrt(d/H) ) X Wv_h Wo_h
 //
-// Wq, Wk of deviation s / sqrt d, Wv and Wo of 1 / sqrt d. Then X <- Y, or X + Y with skips. With
-// an MLP, X <- relu(X U) D (or X plus that), U of d x 4d with deviation 1 / sqrt d, D of 4d x d
-// with 1 / sqrt(4d). With norms every row is brought to mean 0 and variance 1 (no gain, bias or
-// epsilon): X once at the start, and after each of these updates.
+// Wq and Wk have standard deviation s / sqrt d, Wv and Wo 1 / sqrt d. Then X <- Y, or X + Y with
+// skips. With an MLP, X <- relu(X U) D (or X plus that), U of d x 4d with standard deviation
+// 1 / sqrt d, D of 4d x d with 1 / sqrt(4d). With norms every row is normalised to mean 0 and
+// variance 1 (no gain, bias or epsilon): X once at the start, and after each of these updates.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A published claim about depth as data: what was said and where, the experiment that asks it, the
+// A published claim about depth as data: what was said and where, the experiment that tests it, the
 // criterion that was fixed before the experiment ran, and what this project has found.
 //
 // The tables are data/claims.toml and data/trained_claims.toml, compiled in; docs/claims.md is made
@@ -17,7 +17,7 @@
 namespace fathom::lab {
 
 /// exact: no rounding anywhere; computed: floating-point numbers, no training; trained: run specs
-/// that the study machinery brings to their records.
+/// that the study machinery trains.
 enum class Kind : std::uint8_t { exact, computed, trained };
 constexpr auto enum_names(Kind) {
   return std::array{"exact", "computed", "trained"};
@@ -70,7 +70,7 @@ struct Claim {
   double quick_seconds = 0;  // processor time of --quick; 0: not measured, or no such form
   double gpu_seconds = 0;    // wall time of all on one H200; 0: not measured
   std::string undecided;     // what it would cost to decide, for claims that stay open
-  std::string ask;           // options of a question of one's own; "" where there are none
+  std::string ask;           // options for a question of your own; "" where there are none
   std::string page;          // below docs/, with an anchor where pages are shared
   std::vector<Criterion> criteria;
   Finding finding;

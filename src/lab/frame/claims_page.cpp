@@ -51,7 +51,7 @@ std::vector<std::string> topics() {
   return names;
 }
 
-/// What the claims that train models take, one by one and together.
+/// What the claims that train models cost, one by one and together.
 std::string cost_section() {
   std::string text =
       "\n### What they take\n\n| claim | in full | on a processor |\n|---|---|---|\n";

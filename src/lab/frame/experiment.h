@@ -2,11 +2,12 @@
 //
 //   options -> plan -> parts -> records -> conclusion -> verdict -> page
 //
-// plan() refuses, before any work, what has no meaning or would not fit in memory or time. A part
-// is small enough to lose and named by all that decides its result, so that a run stopped at any
-// moment goes on where it was. conclude() sees results only: it would say the same from records.
-// A trained claim plans one part per run: the part's key is the run's id and computing it means to
-// bring the run folder to its record; conclude() then reads records like any other result.
+// plan() refuses, before any work, what is meaningless or would not fit in memory or time. A part
+// is small enough to lose, and its key names everything that decides its result, so a run stopped
+// at any moment resumes where it was. conclude() sees only results: it would say the same from
+// records. A trained claim plans one part per run: its key is that of the run's spec
+// (training_key), and computing it means training the run until its record is written; conclude()
+// then reads records like any other result.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ struct Option {
   double low = 0;  // range of integers and numbers
   double high = 0;
   std::vector<std::string> words = {};  // what a text may be; empty: anything
-  bool setup = true;                    // given by hand it asks a question of one's own
+  bool setup = true;                    // giving it makes a custom set-up
 };
 
 /// The options of one run, resolved.
@@ -53,8 +54,8 @@ struct Setup {
   engine::Device device;
   std::size_t threads = 1;
   double time_limit = 600;            // seconds; plan() refuses what would take longer
-  bool remote = false;                // training is for other machines: nothing of it is refused
-  std::filesystem::path folder = {};  // where training runs live; must be there to compute them
+  bool remote = false;                // training runs on other machines: none of it is refused
+  std::filesystem::path folder = {};  // where training runs live; needed to compute them
   /// The program whose worker processes train them; empty: this process does. On a GPU every run
   /// needs a process of its own, because CUDA does not let one thread synchronise the device while
   /// another captures its step.
@@ -73,15 +74,15 @@ struct Part {
   std::string key;  // everything that decides the result
   double cost = 1;  // share of the whole, in any unit
   std::function<Json(const Ticker&)> compute;
-  /// Of a training run: the run as executors of studies take it. Makes what it reads.
+  /// For a training run: the run as study executors take it. Prepares what it reads.
   std::function<study::PlannedRun()> plan_run = {};
 };
 
-/// One measured number for the criterion of that id; no value: this run cannot tell.
+/// One measured number for the criterion with that id; no value: this run cannot decide it.
 struct Measure {
   std::string criterion;
   std::optional<double> value;
-  std::optional<Interval> interval = {};  // then the verdict is the interval's
+  std::optional<Interval> interval = {};  // where given, it decides the verdict
 };
 
 struct Conclusion {
@@ -97,7 +98,7 @@ struct Experiment {
   std::vector<Option> options;
   std::function<std::vector<Part>(const Setup&)> plan;
   std::function<Conclusion(const Setup&, const std::vector<Json>&)> conclude;
-  bool on_engine = false;  // Setup::device decides where it runs; so it does for all that trains
+  bool on_engine = false;  // Setup::device decides where it runs, as for all that trains
 
   bool has_option(std::string_view name) const;
 };
@@ -116,7 +117,7 @@ Setup resolve_setup(const Experiment& experiment, const std::vector<GivenOption>
                     bool lenient = false);
 
 /// ConfigError with the estimate when the work would take longer than the limit or more memory
-/// than there is. `seconds` is for one thread; work that cannot be shared says so.
+/// than there is. `seconds` is for one thread; `shared` is false for work that cannot be divided.
 void check_cost(const Setup& setup, const std::string& what, double seconds, double bytes,
                 bool shared = true);
 

@@ -34,7 +34,7 @@ inline Option flag_option(std::string name, std::string help) {
   return {std::move(name), Option::Type::flag, false, nullptr, "", std::move(help)};
 }
 
-/// --seeds: how often, not what is asked.
+/// --seeds: how often to draw; it does not change the question.
 inline Option seeds_option(std::int64_t value, std::int64_t quick) {
   Option option = integer_option("seeds", value, "N", "Random draws", 1, 100000);
   option.quick = quick;

@@ -30,7 +30,7 @@ std::string result_name(const Json& document) {
   return fmt::format("{}-{}.json", id, hash_bytes(document.at("setup").dump()).hex().substr(0, 8));
 }
 
-/// Place of a document: its claim's in the table, own set-ups behind.
+/// Sort key of a document: its claim's place in the table, custom set-ups last.
 std::pair<std::size_t, bool> order_of(const Json& document) {
   const std::vector<std::string> ids = claim_ids();
   const auto found = std::find(ids.begin(), ids.end(), document.at("id").get<std::string>());

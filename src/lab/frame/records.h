@@ -2,12 +2,12 @@
 //
 //   parts.jsonl       one line per finished part: its key, its result, its seconds, and when it
 //                     ended (Unix time; not in records of earlier versions)
-//   results/ID.json   the verdict on a claim, written when its last part is done; with options of
-//                     one's own results/ID-HASH.json
+//   results/ID.json   the verdict on a claim, written when its last part is done; for a custom
+//                     set-up results/ID-HASH.json
 //
-// A part is on the disk before the next begins, so the same command goes on after any stop. The
-// file of parts is held by one process at a time. Lines and verdicts carry checksums
-// (core/checksum.h) and are refused, with their place, when they do not hold.
+// A part is on disk before the next begins, so the same command resumes after any stop. One process
+// at a time holds the file of parts. Lines and verdicts carry checksums (core/checksum.h) and are
+// refused, naming their place, when these do not match.
 #pragma once
 
 #include <cmath>
@@ -38,9 +38,9 @@ class LabRecords {
     double seconds = 0;
     double ended = NAN;  // Unix time; NaN where it was not kept
   };
-  /// What was computed for this key, or null. Any thread may call both.
+  /// What was computed for this key, or null. Any thread may call find() and add().
   const Finished* find(const std::string& key) const;
-  /// A part that has just ended.
+  /// Records a part that has just ended.
   void add(const std::string& key, const Json& result, double seconds);
   /// Stores the document of a finished claim.
   void finish(const Json& document);
@@ -55,8 +55,8 @@ class LabRecords {
   mutable std::mutex mutex_;
 };
 
-/// The documents of a lab directory in the order of the table of claims, those of own options
-/// after the claim's own; DataError when the directory holds none.
+/// The documents of a lab directory in the order of the table of claims, custom set-ups after the
+/// claim's own; DataError when the directory holds none.
 std::vector<Json> read_results(const std::filesystem::path& directory);
 
 /// Whether a directory has results of a lab run.

@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Hands the parts to threads, the dearest first.
+/// Gives the parts to threads, the most expensive first.
 class PartPool {
  public:
   PartPool(const std::vector<Part>& parts, LabRecords* records, const RunEvents& events)
@@ -88,7 +88,7 @@ class PartPool {
   void tick(std::size_t part, double share) {
     if (events_.stop && events_.stop()) {
       throw StoppedError(records_ != nullptr
-                             ? "stopped; the same command goes on"
+                             ? "stopped; the same command continues"
                              : "stopped, and nothing was kept; --out DIR keeps finished parts");
     }
     const std::lock_guard lock(mutex_);
@@ -107,7 +107,7 @@ class PartPool {
   std::vector<double> shares_;
   double total_ = 0;
   double part_seconds_ = 0;
-  std::vector<std::size_t> waiting_;  // dearest last
+  std::vector<std::size_t> waiting_;  // most expensive last
   std::map<std::string, std::vector<std::size_t>> twins_;
   std::size_t resumed_ = 0;
   std::mutex mutex_;
@@ -127,7 +127,7 @@ std::vector<Interval> times_of(const std::vector<Part>& parts, const LabRecords&
   return times;
 }
 
-/// What the results say. A result that was read may be of another form than its experiment makes.
+/// What the results say. A result read from a record may not have the form its experiment makes.
 Conclusion conclude(const Experiment& experiment, const Setup& setup, const PartResults& done,
                     const LabRecords* records) {
   const auto damaged = [&](const std::string& problem) {

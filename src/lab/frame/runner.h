@@ -25,14 +25,14 @@ struct PartResults {
   std::size_t resumed = 0;    // taken from records
   double seconds = 0;         // added up, those from records included
 };
-/// Computes what records do not have, `threads` parts at once, the dearest first. Parts with equal
-/// keys are one part. `records` may be null.
+/// Computes what the records lack, `threads` parts at once, the most expensive first. Parts with
+/// equal keys are one part. `records` may be null.
 PartResults run_parts(const std::vector<Part>& parts, std::size_t threads, LabRecords* records = {},
                       const RunEvents& events = {});
 
-/// How long work took that was done several parts at once, over all calls: the length of the time
-/// in which at least one part ran, and the most that ran together. What a part did before it was
-/// stopped is not in it.
+/// Wall time of work done several parts at once, over all calls: the time during which at least one
+/// part ran, and the most that ran together. Work that a part did before it was stopped is not
+/// counted.
 struct BusyTime {
   double seconds = 0;
   std::size_t at_once = 0;

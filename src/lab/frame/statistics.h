@@ -1,4 +1,4 @@
-// Intervals for what seeds vary: bootstrap percentiles, the same on every machine.
+// Intervals for quantities that vary by seed: bootstrap percentiles, the same on every machine.
 #pragma once
 
 #include <cstddef>

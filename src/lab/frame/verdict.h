@@ -2,7 +2,7 @@
 //
 //   a criterion passes  when its number, or the whole of its interval, lies in the range;
 //             fails     when it, or the whole interval, lies outside;
-//             is open   when the interval straddles an end, or no number could be had.
+//             is open   when the interval straddles an end, or there is no number.
 //   a claim   holds     when all criteria pass, fails when all fail, holds in part when some pass
 //                       and some fail, and is undecided otherwise.
 #pragma once
@@ -36,7 +36,7 @@ struct Judgement {
 Outcome judge_measure(const Criterion& criterion, const Measure& measure);
 Verdict verdict_of(const std::vector<Outcome>& outcomes);
 
-/// Criteria without a measure are left out of a run with own options (`own`) and open otherwise;
+/// Criteria without a measure are left out of a custom run (`own`) and open otherwise;
 /// InternalError for a measure whose criterion the claim does not have.
 Judgement judge(const Claim& claim, const std::vector<Measure>& measures, bool own);
 

@@ -17,7 +17,7 @@ constexpr std::size_t kMaxLetters = 26;
 constexpr std::size_t kMaxFileStates = 100000;
 constexpr std::uint32_t kUnknown = 0xffffffff;
 
-/// States in the order a search by width meets them.
+/// States in breadth-first order.
 std::vector<std::uint32_t> reachable(const Dfa& dfa) {
   std::vector<std::uint32_t> order{static_cast<std::uint32_t>(dfa.start)};
   std::vector<bool> seen(dfa.states());
@@ -46,7 +46,7 @@ Dfa restricted(const Dfa& dfa, const std::vector<std::uint32_t>& order) {
   return result;
 }
 
-/// Hopcroft's refinement: blocks of states that no word tells apart.
+/// Hopcroft's refinement: blocks of states that no word distinguishes.
 class Refinement {
  public:
   explicit Refinement(const Dfa& dfa)
@@ -82,7 +82,7 @@ class Refinement {
     for (std::size_t a = 0; a < dfa_.letters(); ++a) waiting_.emplace_back(id, a);
   }
 
-  /// Splits every block into what `letter` leads into `splitter` and the rest.
+  /// Splits every block into the states that `letter` leads into `splitter` and the rest.
   void split_by(std::uint32_t splitter, std::size_t letter) {
     std::map<std::uint32_t, std::vector<std::uint32_t>> hit;
     const std::vector<std::uint32_t> members = blocks_[splitter];
@@ -108,7 +108,7 @@ class Refinement {
   const Dfa& dfa_;
   std::vector<std::uint32_t> block_of_;
   std::vector<std::vector<std::uint32_t>> blocks_;
-  std::vector<std::vector<std::vector<std::uint32_t>>> into_;  // by letter and state: from where
+  std::vector<std::vector<std::vector<std::uint32_t>>> into_;  // by letter and state: predecessors
   std::deque<std::pair<std::uint32_t, std::size_t>> waiting_;
   std::vector<bool> marked_;
 };
@@ -199,7 +199,7 @@ Dfa read_dfa(const std::filesystem::path& path) {
   dfa.start = find(file, "start", file.text("start"));
   for (const std::string& name : file.list("accept"))
     dfa.accepts[find(file, "accept", name)] = true;
-  file.finish();  // a misspelt key is named before a missing one
+  file.finish();  // a misspelt key is reported before a missing one
   if (!file.has("accept")) {
     file.fail("accept", "is missing; name the states that accept, [] for none");
   }

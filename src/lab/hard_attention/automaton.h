@@ -12,7 +12,7 @@ namespace fathom::lab {
 
 /// Complete: every state has a transition on every letter.
 struct Dfa {
-  std::string alphabet;  // distinct letters; a word is a text of them
+  std::string alphabet;  // distinct letters; a word is a string of them
   std::size_t start = 0;
   std::vector<bool> accepts;        // by state
   std::vector<std::uint32_t> next;  // next[state * letters + letter]
@@ -29,8 +29,8 @@ struct Dfa {
 /// The letters, checked: 1 to 26 different printable ASCII characters; ConfigError otherwise.
 std::string parse_alphabet(const std::string& text);
 
-/// Unreachable states removed, equivalent ones merged, states numbered in the order a search by
-/// width from the start meets them: equal languages give equal automata.
+/// Unreachable states removed, equivalent ones merged, states numbered in breadth-first order from
+/// the start: equal languages give equal automata.
 Dfa minimal(const Dfa& dfa);
 
 /// A DFA as TOML:

@@ -64,7 +64,7 @@ std::vector<Question> questions(const Setup& setup) {
   return list;
 }
 
-/// Names the automaton by its content: equal languages have equal minimal automata.
+/// Identifies the automaton by its content: equal languages have equal minimal automata.
 std::string fingerprint(const Dfa& dfa) {
   std::string text = dfa.alphabet + fmt::format(" {} ", dfa.start);
   for (const bool accepts : dfa.accepts) text += accepts ? '1' : '0';

@@ -24,7 +24,7 @@ struct ClassItem {
   char last = 0;
 };
 
-/// Reads "x", "\\x" or "x-y" at `at`, which it moves behind the item; none where the text ends.
+/// Reads "x", "\\x" or "x-y" at `at`, which it moves past the item; none where the text ends.
 std::optional<ClassItem> read_class_item(const std::string& text, std::size_t& at) {
   const auto read = [&]() -> std::optional<char> {
     if (at < text.size() && text[at] == '\\') ++at;
@@ -115,7 +115,7 @@ class ExpressionParser {
     return node;
   }
 
-  /// \d, \w and their kin mean classes elsewhere, and here would be letters.
+  /// \d, \w and the like are classes elsewhere; here they would be letters.
   void check_escape() const {
     if (text_[at_] != '\\' || at_ + 1 >= text_.size()) return;
     const char c = text_[at_ + 1];
@@ -134,7 +134,7 @@ class ExpressionParser {
       const std::size_t begin = at_;
       const std::optional<ClassItem> item = read_class_item(text_, at_);
       if (!item) break;
-      const std::size_t end = std::exchange(at_, begin);  // errors name the item's beginning
+      const std::size_t end = std::exchange(at_, begin);  // errors point to the item's beginning
       if (item->first > item->last) fail("a range whose ends are swapped");
       for (char c = item->first; c <= item->last; ++c) set |= letter(c);  // ASCII: no overflow
       at_ = end;

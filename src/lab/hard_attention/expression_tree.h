@@ -1,4 +1,4 @@
-// A regular expression as a tree; regular_expression.h says what it may hold.
+// A regular expression as a tree; regular_expression.h says what it may contain.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct Expression {
 };
 using ExpressionPointer = std::unique_ptr<Expression>;
 
-/// Letters of an expression once its repetitions are written out; more are not taken.
+/// The most letters an expression may have once its repetitions are written out.
 inline constexpr std::uint64_t kMaxLettersWritten = 20000;
 
-/// ConfigError in one line with the place for what is malformed or too long.
+/// One-line ConfigError, with the place, for what is malformed or too long.
 ExpressionPointer parse_expression(const std::string& text, const std::string& alphabet);
 
 /// The letters that an expression names, sorted; ConfigError for what no alphabet can hold.

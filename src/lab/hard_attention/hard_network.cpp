@@ -34,7 +34,7 @@ struct HeadPlan {
   std::size_t statement = 0;
   std::vector<std::size_t> at_i;              // I: vectors that the score names at i
   std::vector<std::size_t> at_j;              // J: vectors that the score or the value name at j
-  std::size_t found = 0;                      // coordinate: a position was found at all
+  std::size_t found = 0;                      // coordinate: whether a position was found
   std::map<std::size_t, std::size_t> copies;  // vector of J -> coordinate of its copy
   std::vector<std::size_t> queries, keys;     // coordinates of [I = alpha] and S(alpha, j)
   std::vector<std::size_t> rows;              // their alphas
@@ -97,7 +97,7 @@ class Compiler {
     return nullptr;
   }
 
-  // A vector's value behind the attention of layer t, as a function of the stream there. Vectors of
+  // A vector's value after the attention of layer t, as a function of the stream there. Vectors of
   // lower depth are coordinates; those of depth t follow from copies and coordinates.
 
   bool is_old(std::size_t vector, std::size_t t) const {

@@ -1,6 +1,6 @@
 // Explicit weights of a masked hard-attention network, compiled from a B-RASP program.
 //
-// All weights and activations are whole numbers, so the network is evaluated exactly. A position's
+// All weights and activations are integers, so the network is evaluated exactly. A position's
 // stream has a coordinate for the constant 1, for every vector of the program and for the
 // auxiliary values below. A layer is
 //
@@ -26,7 +26,7 @@
 
 namespace fathom::lab {
 
-/// Rows of whole numbers.
+/// Rows of integers.
 struct IntegerMatrix {
   std::size_t rows = 0;
   std::size_t columns = 0;

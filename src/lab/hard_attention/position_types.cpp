@@ -80,7 +80,7 @@ class Words {
     type_count_ = table.size();
   }
 
-  /// The shortest pair of one type, one in and one out; its longer length, kNever for none.
+  /// The shortest pair of equal type, one in and one out; the longer length, kNever for none.
   struct Shortest {
     std::size_t length = kNever;
     std::string in;
@@ -108,7 +108,7 @@ class Words {
     return best;
   }
 
-  /// How many different end markers there are.
+  /// How many different types the end markers have.
   std::size_t classes() const {
     std::vector<bool> seen(type_count_);
     std::size_t found = 0;

@@ -1,5 +1,5 @@
 // Types of positions: what formulas of temporal logic, and with them masked hard-attention
-// networks, of a given depth can tell apart (arXiv 2310.13897; Etessami and Wilke 2000).
+// networks, of a given depth can distinguish (arXiv 2310.13897; Etessami and Wilke 2000).
 //
 // A word of letters w_1 .. w_n is followed by one end marker. The depth-0 type of a position is its
 // letter. Its type at depth k+1 is its type at depth k together with
@@ -9,9 +9,9 @@
 //
 // `P since Q` holds exactly when, walking left, a position with Q is met before one without P, and
 // that is decided by the order of recency. So two words whose end markers share their depth-k type
-// are alike for every formula of depth k: if one is in a language and the other is not, that pair
-// PROVES that depth k is not enough, at any width. No such pair up to a length is evidence for that
-// length only.
+// look the same to every formula of depth k: if one is in a language and the other is not, that
+// pair PROVES that depth k is not enough, at any width. Finding no such pair up to a length is
+// evidence for that length only.
 #pragma once
 
 #include <array>
@@ -69,7 +69,7 @@ TypeCost type_cost(std::size_t letters, std::size_t length, Logic logic);
 /// the definition and nothing else.
 bool same_type(const std::string& first, const std::string& second, std::size_t depth, Logic logic);
 
-/// Whether a collision is what it says: one word in, one out, equal types.
+/// Whether a collision is what it claims to be: one word in, one out, equal types.
 bool is_proof(const Dfa& dfa, const Collision& collision, Logic logic);
 
 }  // namespace fathom::lab

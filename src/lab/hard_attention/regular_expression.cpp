@@ -103,7 +103,7 @@ class SubsetConstruction {
   Dfa run() {
     dfa_.start = state_of(closure({nfa_.start}));
     std::size_t done = 0;
-    while (done < sets_.size()) {  // new sets join at the end
+    while (done < sets_.size()) {  // new sets are appended
       const Set& from = *sets_[done++];
       for (std::size_t a = 0; a < dfa_.letters(); ++a) {
         Set targets;
@@ -134,7 +134,7 @@ class SubsetConstruction {
       for (const std::uint32_t t : nfa_.states[s].empty) states.push_back(t);
     }
     for (const std::uint32_t s : result) seen_[s] = false;
-    // Only what letters leave from, and the end, tells sets apart.
+    // Only states with moves on letters, and the end, distinguish sets.
     std::erase_if(result,
                   [&](std::uint32_t s) { return nfa_.states[s].letters == 0 && s != nfa_.end; });
     std::sort(result.begin(), result.end());

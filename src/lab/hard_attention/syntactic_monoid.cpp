@@ -11,7 +11,7 @@
 namespace fathom::lab {
 namespace {
 
-/// All elements one after another; a set of their numbers finds equal ones by content.
+/// All elements one after another; a set of their indices finds equal ones by content.
 class Elements {
  public:
   explicit Elements(std::size_t states) : states_(states), found_(16, Hash{this}, Equal{this}) {}
@@ -56,7 +56,7 @@ class Elements {
   std::unordered_set<std::size_t, Hash, Equal> found_;
 };
 
-/// Whether the powers of a map end in a fixed one: whether no state runs on a cycle of length
+/// Whether the powers of a map settle on a fixed one: whether no state lies on a cycle of length
 /// above 1 under it.
 bool powers_settle(const std::uint32_t* map, std::size_t states) {
   std::vector<std::uint32_t> seen_from(states, 0);  // 1 + the state whose walk came by first

@@ -14,7 +14,7 @@ namespace fathom::lab {
 
 struct SyntacticMonoid {
   std::size_t size = 0;           // the identity counts
-  std::optional<bool> star_free;  // none: the monoid was not enumerated to its end
+  std::optional<bool> star_free;  // none: the monoid was not fully enumerated
   bool complete = true;           // false: `size` elements were seen and there are more
 };
 

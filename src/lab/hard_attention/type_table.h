@@ -1,4 +1,4 @@
-// Numbers lists of numbers: equal lists get equal numbers, from 0 in order of appearance.
+// Assigns ids to lists of numbers: equal lists get equal ids, from 0 in order of appearance.
 #pragma once
 
 #include <cstdint>

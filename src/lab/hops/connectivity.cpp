@@ -9,7 +9,7 @@
 namespace fathom::lab {
 namespace {
 
-/// Fisher and Yates; takes `values.size()` numbers of the stream from `first` on.
+/// Fisher-Yates; uses `values.size()` numbers of the stream from `first` on.
 template <class Value>
 void shuffle(std::vector<Value>& values, const RandomStream& random, std::uint64_t first) {
   for (std::size_t i = values.size(); i > 1; --i) {

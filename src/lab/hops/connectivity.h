@@ -4,7 +4,7 @@
 // this one ends; layer t + 1 composes: with p the name 2^t steps ahead and m the least name met so
 // far, p <- p at p, m <- min(m, m at p). After ceil(log2 n) layers m is the least name of the whole
 // cycle, and one more layer compares the largest m with the least, one head for each: hard
-// attention on whole numbers, ceil(log2 n) + 1 layers of constant width.
+// attention on integers, ceil(log2 n) + 1 layers of constant width.
 #pragma once
 
 #include <cstddef>

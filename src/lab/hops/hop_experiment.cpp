@@ -15,7 +15,7 @@ namespace {
 constexpr int kHopVersion = 1;
 constexpr std::size_t kMaxHops = 16;
 constexpr std::size_t kSequencesPerPart = 5000;
-/// Softmax is hard to within n e^-32 at gaps of 1.
+/// At score gaps of 1, softmax is hard attention to within n e^-32.
 constexpr double kBeta = 32;
 /// A multiply-add of the integer network, measured.
 constexpr double kHopSecondsPerOperation = 1e-9;
@@ -144,7 +144,7 @@ struct HopCount {
   std::size_t positions = 0;
   std::size_t engine_errors = 0;
   std::size_t engine_positions = 0;
-  double short_error = 0;  // share of wrong answers with one layer less
+  double short_error = 0;  // share of wrong answers with one layer fewer
 };
 
 HopCount count_hops(const std::vector<Json>& results, std::size_t hard_parts, std::size_t& part) {

@@ -1,5 +1,5 @@
 // Explicit weights that solve k-hop in floor(log2 k) + 2 layers of one head and constant width
-// (arXiv 2402.09268), all of them whole numbers.
+// (arXiv 2402.09268), all of them integers.
 //
 // Position 0 holds a null token, the characters follow. Layer 1: position i attends to the previous
 // occurrence j of its character (to the null token when there is none) and reads the number j + 1:
@@ -7,13 +7,13 @@
 // pointer p of 2^(l-2) hops it attends to position p and reads the pointer there (2^(l-1) hops)
 // and, where bit l-2 of k is set, the answer there in place of its own. So layer l answers up to
 // 2^(l-1) - 1 hops, which is where floor(log2 k) + 2 comes from. (With a previous-token layer
-// first, as induction heads are usually told, the pointer comes a layer later and k = 3 would need
-// four layers.)
+// first, as induction heads are usually explained, the pointer comes a layer later and k = 3 would
+// need four layers.)
 //
 // Scores: layer 1  2 M [same character] + j, and M for the null token, M > n: the rightmost match,
 // then the null token, then the rest. Layer l  2 p j - j^2 = p^2 - (p - j)^2. All distinct, and
 // apart by at least 1: hard attention is exact, and softmax at inverse temperature beta puts at
-// most n e^-beta beside the wanted position. The mask is strict, j < i; pointers lead to the left.
+// most n e^-beta outside the target position. The mask is strict, j < i; pointers lead to the left.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,7 @@ std::size_t hop_depth(std::size_t hops);
 HopNetwork build_hop_network(std::size_t hops, std::size_t layers, std::size_t length,
                              std::size_t alphabet);
 
-/// Answers by hard attention in whole numbers.
+/// Answers by hard attention in integer arithmetic.
 std::vector<int> run_hard(const HopNetwork& network, const Characters& sequence);
 
 /// Answers by the engine's softmax attention, in f32, at inverse temperature `beta`; rows of

@@ -10,7 +10,7 @@ Characters hop_sequence(std::size_t length, std::size_t alphabet, std::uint64_t 
   const RandomStream random(seed, kStream + (index << 32));
   Characters sequence;
   for (std::size_t i = 0; i < length; ++i) {
-    // One of the letters that are not the last one.
+    // Any letter except the previous one.
     std::uint64_t letter = random.below(i, i == 0 ? alphabet : alphabet - 1);
     if (i > 0 && letter >= sequence.back()) ++letter;
     sequence.push_back(static_cast<std::uint8_t>(letter));

@@ -1,5 +1,5 @@
 // The k-hop induction task of arXiv 2402.09268: from position i jump k times to the place after the
-// previous occurrence of the character one stands on; the answer is the character there.
+// previous occurrence of the current character; the answer is the character there.
 //
 // Characters are 0 .. alphabet - 1; no two neighbours are equal, as in the authors' generator.
 #pragma once

@@ -58,7 +58,7 @@ std::vector<double> profile_omegas(const StackShape& shape, const StackWeights& 
     omegas.push_back(second);
     x = run(first, second);
     found.push_back(stack.branch_variances()[1]);
-    // Behind a norm of gain 1 the elements have variance 1.
+    // After a norm of gain 1 the elements have variance 1.
     omegas.push_back(std::sqrt(second * second + found.back()));
   }
   omegas.pop_back();

@@ -118,7 +118,7 @@ Json measure(const StackShape& base, std::uint64_t seed, const engine::Device& d
   for (const Scheme scheme : kEnumValues<Scheme>) {
     tick(static_cast<double>(scheme) / static_cast<double>(kEnumCount<Scheme>));
     trial.shape.norm = scheme == Scheme::pre ? NormPlace::pre : NormPlace::post;
-    if (scheme == Scheme::deepnorm) {  // the last one: its weights may stay
+    if (scheme == Scheme::deepnorm) {  // the last scheme: its weights may stay scaled
       const double gain = branch_gain(scheme, base.layers);
       trial.weights = with_branch_gain(base, std::move(trial.weights), gain);
       trial.direction = with_branch_gain(base, std::move(trial.direction), gain);

@@ -5,7 +5,7 @@
 //   pre-norm   x_i = x_{i-1} + f_i(LN(x_{i-1})), one more LN at the end
 //
 // f_i is causal softmax attention of H heads for odd i and a ReLU MLP of width 4d for even i, no
-// biases, gains 1. Weights are Xavier normal: deviation sqrt(2 / (fan-in + fan-out)).
+// biases, gains 1. Weights are Xavier normal: standard deviation sqrt(2 / (fan-in + fan-out)).
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ class ResidualStack {
                 const engine::Device& device);
   ~ResidualStack();
 
-  /// The output for these weights and inputs. `gains`: factors of the norm behind each sublayer
+  /// The output for these weights and inputs. `gains`: factors of the norm after each sublayer
   /// (post-norm; empty: all 1).
   std::vector<float> run(const StackWeights& weights, const std::vector<float>& inputs,
                          const std::vector<double>& gains = {});

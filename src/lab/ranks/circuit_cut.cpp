@@ -6,7 +6,7 @@
 namespace fathom::lab {
 namespace {
 
-/// Least cost of a part of the circuit whose last convolution stands on side A or B.
+/// Least cost of a part of the circuit whose last convolution is on side A or B.
 struct SideCost {
   double a = std::numeric_limits<double>::infinity();
   double b = std::numeric_limits<double>::infinity();

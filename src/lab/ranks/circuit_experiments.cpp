@@ -71,7 +71,7 @@ RankQuestion conv_question(const ConvCase& c, const std::string& partition, Pool
   return {setting, false, 0, predicted};
 }
 
-/// Circuits that are asked about every balanced partition, not only the two famous ones.
+/// Circuits computed for every balanced partition, not only the two well-known ones.
 std::vector<ConvCase> cut_list(const Setup& setup) {
   if (setup.own) return {};
   return {{2, 2, 8}, {3, 2, 8}, {2, 3, 8}, {3, 3, 8}};

@@ -51,7 +51,7 @@ std::uint32_t search_prime(std::size_t width) {
   return width == 6 ? 43 : 101;
 }
 
-/// Common zeros of the three forms, one of each line through the origin.
+/// Common zeros of the three forms, one for each line through the origin.
 std::vector<FieldVector> common_zeros(const DefectForms& forms, const PrimeField& field) {
   const std::size_t free = forms.alpha.size() - 1;
   const FieldMatrix first = restricted_form(forms.first, forms.alpha, field);
@@ -59,7 +59,7 @@ std::vector<FieldVector> common_zeros(const DefectForms& forms, const PrimeField
   const auto p = static_cast<Element>(field.prime());
   const Element inverse = field.inverse(forms.alpha.back());
   std::vector<FieldVector> zeros;
-  // Points whose first coordinate that is not 0 is 1.
+  // Points whose first nonzero coordinate is 1.
   for (std::size_t lead = 0; lead < free; ++lead) {
     FieldVector c(free, 0);
     c[lead] = 1;

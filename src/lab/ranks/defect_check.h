@@ -8,8 +8,8 @@
 //   missing     forms of degree 14 outside that ideal, by Macaulay's matrix;
 //   vanishing   the network itself, straight from eq. (3) of arXiv 2006.12467: at common zeros b of
 //               the three forms (found by search over a small field) its degree-7 part must be 0;
-//   conditions  how many independent conditions those zeros put on forms of degree 14: at least so
-//               many forms are missing, whatever the ideal's dimension.
+//   conditions  how many independent conditions those zeros put on forms of degree 14: at least
+//               that many forms are missing, whatever the ideal's dimension.
 #pragma once
 
 #include <cstddef>
@@ -47,8 +47,8 @@ struct DefectCheck {
   std::size_t control = 0;        // evaluations at other points that are 0
 };
 
-/// Rank of the degree-7 block with one B position, the rank tables' way, on a grid with a row and a
-/// column for every form of degree 14.
+/// Rank of the degree-7 block with one B position, computed as in the rank tables, on a grid with a
+/// row and a column for every form of degree 14.
 std::size_t degree_seven_rank(std::size_t width, std::uint64_t seed, const Ticker& tick);
 
 /// For 4 <= width <= 6. A pure function of width and seed.

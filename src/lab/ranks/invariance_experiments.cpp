@@ -51,7 +51,7 @@ std::vector<PartitionCase> partition_cases(const Setup& setup) {
   return cases;
 }
 
-/// Causal, interleaved, ever longer: the printed bound knows no length.
+/// Causal, interleaved, of growing length: the printed bound does not depend on the length.
 std::vector<RankQuestion> growing_lengths(const Setup& setup) {
   std::vector<RankQuestion> questions;
   if (setup.own) return questions;

@@ -29,7 +29,7 @@ std::vector<SliceCase> slice_list(const Setup& setup) {
   for (const auto& [layers, slice] :
        {std::pair<std::size_t, std::size_t>{2, 2}, {2, 3}, {2, 4}, {3, 2}}) {
     for (const std::size_t times : {2, 4}) list.push_back({layers, slice, times * slice, 1});
-    list.push_back({layers, slice, 2 * slice, slice});  // slices that share nothing
+    list.push_back({layers, slice, 2 * slice, slice});  // disjoint slices
   }
   return list;
 }
@@ -50,12 +50,13 @@ RankSetting plain_setting(std::size_t layers, std::size_t width, std::size_t hea
   return setting;
 }
 
-/// The wide network beside the slices; its rank outgrows every grid at four times the slice.
+/// Whether the wide network is shown next to the slices; at four times the slice its rank outgrows
+/// every grid.
 bool shows_wide(const Setup& setup, const SliceCase& c) {
   return setup.own || c.stream <= 2 * c.slice;
 }
 
-/// No grid above this: ranks of wide streams are then lower bounds.
+/// No grid is larger than this: ranks of wide streams are then lower bounds.
 std::size_t largest_grid(const Setup& setup) {
   return setup.quick ? 1200 : 4000;
 }

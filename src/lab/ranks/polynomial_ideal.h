@@ -23,7 +23,7 @@ struct Polynomial {
 /// All exponents of `variables` variables with this sum, in one fixed order.
 std::vector<Exponents> monomials(std::size_t variables, std::size_t degree);
 
-/// Forms of this degree that the ideal does not contain: number of monomials less the rank.
+/// Forms of this degree that the ideal does not contain: number of monomials minus the rank.
 std::size_t ideal_codimension(const std::vector<Polynomial>& generators, std::size_t variables,
                               std::size_t degree, const exact::PrimeField& field);
 
@@ -33,7 +33,7 @@ Polynomial quadratic_form(const FieldMatrix& matrix, const exact::PrimeField& fi
 Polynomial linear_form(const FieldVector& coefficients);
 
 /// The matrix of b -> (B c)^T matrix (B c) for a basis B of the zeros of a linear form whose last
-/// coefficient is not 0: the quadratic form on that plane, in one variable less.
+/// coefficient is not 0: the quadratic form on that plane, in one variable fewer.
 FieldMatrix restricted_form(const FieldMatrix& matrix, const FieldVector& linear,
                             const exact::PrimeField& field);
 

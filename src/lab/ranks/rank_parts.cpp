@@ -23,14 +23,14 @@ exact::RankOptions options_of(const RankQuestion& question) {
   return options;
 }
 
-/// The first side of a growing grid that holds a rank known beforehand.
+/// The first side of a growing grid that is large enough for a rank known beforehand.
 std::size_t side_for(double rank) {
   std::size_t side = 1;
   while (static_cast<double>(side) <= rank && side < kLargestGrid) side *= 2;
   return side;
 }
 
-/// Grids that grow stop at a tenth of what a question of one's own may take.
+/// Growing grids stop at a tenth of what a custom set-up may take.
 void limit_growth(const Setup& setup, std::vector<RankQuestion>& questions) {
   constexpr double kShareOfLimit = 0.1;
   const exact::RankCost limit{kShareOfLimit * setup.time_limit *
@@ -47,7 +47,7 @@ void limit_growth(const Setup& setup, std::vector<RankQuestion>& questions) {
 }
 
 exact::RankCost cost_of(const Setup& setup, const RankQuestion& question) {
-  constexpr std::size_t kListedSide = 1024;  // the claims' own ranks that nothing foretells
+  constexpr std::size_t kListedSide = 1024;  // the claims' own ranks that have no prediction
   std::size_t side = setup.own ? question.max_side : kListedSide;
   if (question.least_rank > 0) side = side_for(question.least_rank);
   exact::RankCost cost = exact::search_cost(question.setting, options_of(question), side);

@@ -75,7 +75,7 @@ ExhibitChart bounds_chart(const Json& settings, std::size_t layers) {
   return chart;
 }
 
-// log3 of a rank may meet a bound; a rounding error must not break it.
+// log3 of a rank may equal a bound; a rounding error must not make it a violation.
 constexpr double kRounding = 1e-9;
 
 /// 1,234,567; short where the digits would fill a line.
@@ -84,7 +84,7 @@ std::string grouped(const mpz_class& number) {
                                 : format_significant(number.get_d(), 3);
 }
 
-/// Ranks beside the printed bounds of one theorem; measures `below` and `above`.
+/// Ranks next to the printed bounds of one theorem; measures `below` and `above`.
 Conclusion conclude_sizes(const Setup& setup, const std::vector<Size>& list, int theorem,
                           const std::vector<Json>& results) {
   const std::vector<Size> sizes = sizes_of(setup, list);

@@ -16,7 +16,7 @@ namespace {
 constexpr double kHighRate = 1e-3;
 constexpr std::array kRates{3e-4, kHighRate};
 constexpr int kDeep = 60;
-/// Within this of what byte frequencies alone score, a model has learned next to nothing.
+/// A model within this of the loss of byte frequencies alone has learned next to nothing.
 constexpr double kMargin = 0.15;
 
 struct Method {

@@ -73,8 +73,7 @@ std::vector<train::RunSpec> sizing_specs(const Setup& setup) {
   return specs;
 }
 
-/// Logits of a window in double precision: what a float cannot tell apart must not be what hides a
-/// difference.
+/// Logits of a window in double precision, so that float rounding cannot hide a difference.
 std::vector<double> exact_logits(const model::ModelSpec& spec, const model::ParameterValues& values,
                                  const std::vector<std::int32_t>& tokens) {
   model::BuildOptions options;
@@ -91,7 +90,7 @@ std::vector<double> exact_logits(const model::ModelSpec& spec, const model::Para
   return {logits, logits + model->rows() * spec.vocab};
 }
 
-/// Adds what is left of the run's model and how far the compacted one's logits are from its own.
+/// Adds how much is left of the run's model and how far the compacted model's logits are from its.
 void read_sizes(const Setup& setup, const std::filesystem::path& run, Json& result) {
   const train::Weights weights = train::load_weights(run);
   const model::CompactedModel compacted = compact(weights.spec, weights.parameters);
@@ -142,7 +141,7 @@ std::vector<const TrainedRun*> cell_of(const SizingGrid& grid, const std::vector
   return cell;
 }
 
-/// Units that stay, layer by layer, mean over the seeds: "7.3 8 8".
+/// Units that remain, layer by layer, mean over the seeds: "7.3 8 8".
 std::string left_by_layer(const std::vector<const TrainedRun*>& cell, bool heads) {
   std::string text;
   const Json& first = cell.front()->result.at("units");
@@ -159,7 +158,7 @@ std::string left_by_layer(const std::vector<const TrainedRun*>& cell, bool heads
   return text;
 }
 
-/// Feed-forwards without a neuron, added up over the seeds.
+/// Feed-forwards without a neuron, summed over the seeds.
 std::int64_t gone_feed_forwards(const std::vector<const TrainedRun*>& cell) {
   std::int64_t gone = 0;
   for (const TrainedRun* run : cell) {
@@ -206,14 +205,14 @@ void show_sizes_left(const SizingGrid& shapes, const SizingGrids& grids,
   conclusion.charts.push_back(std::move(chart));
 }
 
-/// The largest share taken out at a loss of at most that without penalty and 0.01.
+/// The largest share removed at a loss of at most 0.01 above that without penalty.
 double share_for_free(const SizingGrids& grids, std::span<const std::size_t> seeds) {
   const double limit = grids.losses.mean(kNoPenalty, 0, seeds) + kToleratedLoss;
   double share = 0;
   for (const std::int64_t arm : grids.losses.rows()) {
     for (const std::int64_t strength : grids.losses.columns()) {
       if (!grids.losses.has(arm, strength)) continue;
-      if (!(grids.losses.mean(arm, strength, seeds) <= limit)) continue;  // or not a number
+      if (!(grids.losses.mean(arm, strength, seeds) <= limit)) continue;  // or NaN
       share = std::max(share, grids.removed.mean(arm, strength, seeds));
     }
   }

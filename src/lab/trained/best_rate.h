@@ -1,5 +1,5 @@
-// Learning rates are tried, not believed: of the runs that differ in nothing else but rate and
-// seed, those at the best rate count.
+// Learning rates are tuned, not assumed: of the runs that differ only in rate and seed, those at
+// the best rate count.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace fathom::lab {
 
 /// The runs at the rate at which the sum of `key` over a cell's seeds is least. `cell_of` says in
-/// which cell a run is. A run that diverged is worse than any.
+/// which cell a run is. A run that diverged is worse than any other.
 template <class CellOf>
 std::vector<TrainedRun> at_best_rate(const std::vector<TrainedRun>& runs, const CellOf& cell_of,
                                      const char* key = "loss") {
@@ -23,7 +23,7 @@ std::vector<TrainedRun> at_best_rate(const std::vector<TrainedRun>& runs, const 
   for (const TrainedRun& run : runs) {
     const auto& rates = sums.at(cell_of(run));
     const double sum = rates.at(run.spec.learning_rate);
-    bool first = true;  // of two equal rates the lower
+    bool first = true;  // of two rates that tie the lower
     bool least = true;
     for (const auto& [rate, other] : rates) {
       if (other < sum) least = false;

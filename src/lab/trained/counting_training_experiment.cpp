@@ -18,7 +18,7 @@ constexpr std::int64_t kMiniature = 32;  // width
 struct HeatMap {
   int most_blocks, most_layers;
   std::int64_t width;
-  int length, eval_length;  // most letters; the least are half and one more than the training's
+  int length, eval_length;  // most letters; the least are length / 2 + 1 and length + 1
   int steps;
 };
 constexpr HeatMap kFull{7, 5, 128, 100, 150, 4000};
@@ -66,7 +66,7 @@ class BestScores {
   }
 
   bool is_enough(std::int64_t blocks) const { return at(blocks, blocks - 2) >= kEnough; }
-  /// Nothing is below one layer.
+  /// True for 3 blocks: no network has fewer than one layer.
   bool is_needed(std::int64_t blocks) const {
     return blocks == 3 || at(blocks, blocks - 3) <= kNotEnough;
   }

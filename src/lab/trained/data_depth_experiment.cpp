@@ -72,7 +72,7 @@ std::vector<train::RunSpec> data_specs(const Setup& setup) {
   return specs;
 }
 
-/// Of every shape and amount only the runs at the rate with the lower mean.
+/// For every shape and amount, only the runs at the rate with the lower mean.
 std::vector<TrainedRun> best_of_rates(const std::vector<TrainedRun>& runs) {
   return at_best_rate(
       runs,

@@ -156,7 +156,7 @@ ExhibitChart role_chart(const std::vector<LayerMeans>& layers) {
   return chart;
 }
 
-/// Largest score, and mean layer of the heads above kPrevious as a share of the way up.
+/// Largest score, and mean layer of the heads above kPrevious as a share of the depth.
 struct PreviousHeads {
   double best = 0, place = NAN;
 };
@@ -176,7 +176,7 @@ PreviousHeads previous_heads(const TrainedRun& run) {
   return found;
 }
 
-/// Largest share of a run's heads, less what the best fixed distance reaches.
+/// Largest share of any head of a run, minus that of the best fixed distance.
 double bracket_gain(const TrainedRun& run) {
   double best = 0;
   for (const Json& layer : run.result.at("brackets")) {

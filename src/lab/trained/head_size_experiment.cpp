@@ -13,15 +13,15 @@
 namespace fathom::lab {
 namespace {
 
-// Language arm: width 128 and 8 heads; 2 H K + F is the same for all, so are the parameters.
+// Language arm: width 128 and 8 heads; 2 H K + F is the same for all, and so are the parameters.
 constexpr std::int64_t kLanguageContext = 64;
 constexpr std::int64_t kUsualSize = 16;  // width / heads
 constexpr std::int64_t kLargestSize = 128;
 constexpr std::int64_t kHeads = 8;
 constexpr std::int64_t kLeastFfn = 128;
 constexpr std::int64_t kFixedFfn = 512;
-/// A head of an eighth of the length inverts permutations or does not, by luck of the seed: few
-/// seeds do not tell how often, so these heads have more of them. At length 128, which decides the
+/// Whether a head of an eighth of the length inverts permutations depends on the seed: a few seeds
+/// do not show how often, so these heads have more of them. At length 128, which decides the
 /// criterion, 24 left it open (0.69 to 0.96).
 constexpr std::int64_t kSmallShare = 8;
 constexpr std::size_t kSmallSeeds = 24;
@@ -38,7 +38,7 @@ std::size_t inverse_seeds(const Setup& setup, std::int64_t length, std::int64_t 
   return std::max(seeds, length == kDecidingLength ? kDecidingSeeds : kSmallSeeds);
 }
 
-/// One head of one layer that inverts a permutation: sizes from an eighth of the least length on.
+/// One head of one layer that inverts a permutation: sizes from an eighth of the least length up.
 void add_inverse(const Setup& setup, std::vector<train::RunSpec>& specs) {
   const int steps = setup.quick ? 1500 : 6000;
   for (const std::int64_t length : inverse_lengths(setup)) {
@@ -122,7 +122,7 @@ void show_sizes(const LossGrid& grid, const std::string& title, const std::strin
   conclusion.charts.push_back(std::move(chart));
 }
 
-/// Positions right with a head as large as the length, least over the lengths.
+/// Share of positions right with a head as large as the length, smallest over the lengths.
 double least_right(const LossGrid& inverse, std::span<const std::size_t> seeds) {
   double least = INFINITY;
   for (const std::int64_t length : inverse.rows()) {
@@ -131,8 +131,8 @@ double least_right(const LossGrid& inverse, std::span<const std::size_t> seeds) 
   return least;
 }
 
-/// Positions right with a head of an eighth of the length, most over the lengths. Lengths differ in
-/// their seeds, so each is measured by itself.
+/// Share of positions right with a head of an eighth of the length, largest over the lengths.
+/// Lengths have different seeds, so each is measured separately.
 Measure most_right(const std::vector<TrainedRun>& runs, const LossGrid::Axis& length_of) {
   Measure most{"small", {}};
   std::set<std::int64_t> lengths;

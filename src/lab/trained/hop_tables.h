@@ -1,4 +1,4 @@
-// Runs on k-hop by depth: which k they solve, and the tables that show it beside the published one.
+// Runs on k-hop by depth: which k they solve, and tables that show it next to the published one.
 #pragma once
 
 #include <map>

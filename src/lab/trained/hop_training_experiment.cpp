@@ -56,7 +56,7 @@ std::vector<train::RunSpec> hop_specs(const Setup& setup) {
   return specs;
 }
 
-/// Runs that came later, and whose heads are read: six layers of width 128, and width 256.
+/// Runs added later, whose heads are read: six layers of width 128, and width 256.
 std::vector<train::RunSpec> watched_hop_specs(const Setup& setup) {
   std::vector<train::RunSpec> specs;
   for (std::size_t seed = 1; seed <= setup.size("seeds") && !setup.quick; ++seed) {
@@ -120,7 +120,7 @@ Measure measured(const std::string& criterion, const ByDepth& runs,
   return measure;
 }
 
-/// Layer l of the network of four layers is to look 2^(l - 2) hops back.
+/// Layer l of the four-layer network should attend 2^(l - 2) hops back.
 double least_composition(const ByDepth& runs, Units seeds) {
   constexpr std::int64_t kComposingDepth = 4;
   double least = 1;

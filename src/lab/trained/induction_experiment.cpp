@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kDropShare = 0.15;  // of the steps
 
-/// One layer, two, and one whose keys are smeared: they carry the token before too.
+/// One layer, two layers, and one layer with smeared keys, which also carry the preceding token.
 struct InductionModel {
   const char* name;
   int layers;
@@ -43,7 +43,7 @@ std::vector<train::RunSpec> induction_specs(const Setup& setup) {
   return specs;
 }
 
-/// The largest part of the loss's fall, first to last evaluation, within a share of the steps.
+/// The largest part of the fall in loss, first to last evaluation, within kDropShare of the steps.
 double steepest_share(const std::vector<TrainedRun::CurvePoint>& curve) {
   if (curve.size() < 3) return NAN;
   const double fall = curve.front().loss - curve.back().loss;

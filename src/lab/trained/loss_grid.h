@@ -47,9 +47,9 @@ class LossGrid {
   double mean(std::int64_t row, std::int64_t column, std::span<const std::size_t> seeds) const;
   /// Loss by column.
   LossCurve curve(std::int64_t row, std::span<const std::size_t> seeds) const;
-  /// The mean of all seeds of the cell, with the least and the most around it.
+  /// The mean of all seeds of the cell, with the smallest and the largest around it.
   ChartDot dot(std::int64_t row, std::int64_t column) const;
-  /// A statistic of all seeds with its bootstrap interval; no value where it is not a number.
+  /// A statistic of all seeds with its bootstrap interval; no value where it is NaN.
   Measure measure(const std::string& criterion,
                   const std::function<double(std::span<const std::size_t>)>& statistic) const;
 

@@ -48,8 +48,8 @@ StreamGrid stream_grid(const Setup& setup) {
   return {{64, 128}, 16, {0.001, 0.002, 0.004}, 128, 64, 2000, 400'000};
 }
 
-/// FLOPs of a training step: every GEMM, the head's among them; the lookup of embeddings and the
-/// cutting and adding of slices have none.
+/// FLOPs of a training step: every GEMM, including the head's; embedding lookups and the cutting
+/// and adding of slices have none.
 double step_flops(train::RunSpec spec) {
   spec.model.vocab = as_signed(data::make_byte_tokenizer()->vocabulary());
   model::BuildOptions options;
@@ -57,7 +57,7 @@ double step_flops(train::RunSpec spec) {
   return train::training_flops(model::build_transformer(spec.model, options)->plan);
 }
 
-/// The feed-forward, a multiple of 8, with which a step costs `flops`; FLOPs are linear in it.
+/// The feed-forward width, a multiple of 8, at which a step costs `flops`; FLOPs are linear in it.
 std::int64_t ffn_for(train::RunSpec spec, double flops) {
   constexpr std::int64_t kUnit = 8;
   const auto cost = [&](std::int64_t ffn) {
@@ -105,7 +105,6 @@ std::vector<train::RunSpec> stream_specs(const Setup& setup) {
   return specs;
 }
 
-/// The base width of a run: a layer of it reads that much, or the control's whole stream.
 std::int64_t arm_of(const StreamGrid& grid, const TrainedRun& run) {
   const model::ModelSpec& model = run.spec.model;
   if (model.slice > 0) return model.width == 2 * model.slice ? kDoubleArm : kQuadrupleArm;
@@ -113,6 +112,7 @@ std::int64_t arm_of(const StreamGrid& grid, const TrainedRun& run) {
   return model.layers == grid.layers / 4 ? kDoubleControl : kQuadrupleControl;
 }
 
+/// The base width of a run: what one of its layers reads, or a control's whole stream.
 std::int64_t base_of(const StreamGrid& grid, const TrainedRun& run) {
   return run.spec.model.width / kStreamArms[arm_of(grid, run)].width;
 }
@@ -150,7 +150,7 @@ void show_streams(const StreamGrid& shapes, const LossGrid& grid,
   conclusion.charts.push_back(std::move(chart));
 }
 
-/// How much lower the loss of `better` is than that of `worse`, least over the base widths.
+/// How much lower the loss of `better` is than that of `worse`, smallest over the base widths.
 double least_stream_gain(const LossGrid& grid, std::int64_t worse, std::int64_t better,
                          std::span<const std::size_t> seeds) {
   double least = INFINITY;

@@ -21,7 +21,7 @@ void train_on_slurm(const Setup& setup, const std::vector<Part>& parts, const La
   }
   if (lab.runs.empty()) return;
   const study::ExecutorResult result = study::run_slurm(lab, lab.all_runs(), options, events);
-  if (result.stopped) throw StoppedError("stopped; the same command goes on");
+  if (result.stopped) throw StoppedError("stopped; the same command continues");
   if (result.failed > 0) {
     throw DataError(
         fmt::format("{} of {} runs failed under Slurm; 'fathom study status {}' says why",

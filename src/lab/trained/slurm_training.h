@@ -1,7 +1,7 @@
 // The training runs of an experiment as tasks of Slurm array jobs, by the executor of studies.
 //
-// A lab's directory is laid out like a study's, so its runs are brought to their records there and
-// the parts then find them: what a run gives does not depend on who trained it.
+// A lab's directory is laid out like a study's, so its runs are trained there and the parts then
+// find their records: the result of a run does not depend on who trained it.
 #pragma once
 
 #include <vector>

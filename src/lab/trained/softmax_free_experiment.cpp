@@ -17,8 +17,8 @@ struct WeightKind {
   const char* name;
   const char* keys;  // of [model]
 };
-/// Softmax first. Raw scores need a rescaling to train: an RMS norm of what the heads give to a
-/// token, in every layer, before the output projection.
+/// Softmax first. Raw scores need a rescaling to train: an RMS norm of the heads' outputs at
+/// each token, in every layer, before the output projection.
 constexpr WeightKind kWeightKinds[] = {
     {"softmax", "attention = \"softmax\"\n"},
     {"normalised (NAP)", "attention = \"normalised\"\n"},
@@ -103,7 +103,7 @@ std::int64_t rate_place(const FreeGrid& grid, const TrainedRun& run) {
   return std::find(rates.begin(), rates.end(), run.spec.learning_rate) - rates.begin();
 }
 
-/// Accuracies in the case task, kinds of weights by rates. A run that diverged solved nothing.
+/// Accuracies in the case task, kinds of weights by rates. A run that diverged scores 0.
 LossGrid case_accuracies(const FreeGrid& grid, std::vector<TrainedRun> runs) {
   std::erase_if(runs, [](const TrainedRun& run) { return !run.spec.has_task(); });
   for (TrainedRun& run : runs) {
@@ -122,7 +122,7 @@ double best_accuracy(const LossGrid& grid, std::int64_t kind, std::span<const st
   return best;
 }
 
-/// The best kind without softmax, less softmax, each at its best rate.
+/// The best kind without softmax, minus softmax, each at its best rate.
 double free_lead(const LossGrid& grid, std::span<const std::size_t> seeds) {
   double best = 0;
   for (const std::int64_t kind : grid.rows()) {
@@ -137,7 +137,8 @@ double solving_rates(const LossGrid& grid, std::int64_t kind, std::span<const st
       [&](std::int64_t rate) { return grid.mean(kind, rate, seeds) >= kTaskSolved; }));
 }
 
-/// Rates at which normalised weights solve the task less those of softmax; NaN where neither does.
+/// The number of rates at which normalised weights solve the task minus that of softmax; NaN where
+/// neither does.
 double rate_lead(const LossGrid& grid, std::span<const std::size_t> seeds) {
   const double normalised = solving_rates(grid, kNormalised, seeds);
   const double softmax = solving_rates(grid, kSoftmax, seeds);
@@ -196,7 +197,7 @@ void show_language(const LossGrid& grid, Conclusion& conclusion) {
   conclusion.charts.push_back(std::move(chart));
 }
 
-/// Loss of the best kind without softmax less that of softmax, largest over the depths.
+/// Loss of the best kind without softmax minus that of softmax, largest over the depths.
 double language_gap(const LossGrid& grid, std::span<const std::size_t> seeds) {
   double largest = -INFINITY;
   for (const std::int64_t layers : grid.columns()) {

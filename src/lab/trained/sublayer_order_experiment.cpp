@@ -42,8 +42,8 @@ std::string random_order(std::size_t n, std::uint64_t index) {
   return order;
 }
 
-/// Seeds of the orders that the criteria compare: attention first, feed-forward first, and the
-/// sandwiches that were the best two by their first seed.
+/// Seeds of the orders that the criteria compare: attention first, feed-forward first, and the two
+/// sandwiches that were best on their first seed.
 constexpr std::size_t kComparedSeeds = 3;
 constexpr std::size_t kComparedSandwiches = 2;
 
@@ -93,7 +93,7 @@ double mean_of(const std::vector<double>& losses) {
   return std::accumulate(losses.begin(), losses.end(), 0.0) / as_double(losses.size());
 }
 
-/// Mean over the seeds; orders that have a single one repeat it.
+/// Mean over the seeds; orders with a single seed repeat it.
 double mean_of(const std::vector<double>& losses, std::span<const std::size_t> seeds) {
   double sum = 0;
   for (const std::size_t seed : seeds) sum += losses[std::min(seed, losses.size() - 1)];
@@ -108,7 +108,7 @@ double best_sandwich(const OrderLosses& losses, std::span<const std::size_t> see
   return best;
 }
 
-/// Against the mean of all interleaved seeds; intervals resample those of the other orders.
+/// Against the mean of all interleaved seeds; intervals resample the seeds of the other orders.
 std::vector<Measure> order_measures(const OrderLosses& losses) {
   const double interleaved = mean_of(losses.at("interleaved"));
   const std::vector<double>& attention = losses.at("attention first");

@@ -20,11 +20,11 @@ namespace {
 
 constexpr std::size_t kWatchedExamples = 64;
 constexpr std::size_t kHopPowers = 5;  // 1, 2, 4, 8, 16 hops
-// Tokens of `induction`; 1 begins.
+// Tokens of `induction`; 1 is the begin token.
 constexpr data::TokenId kPadding = 0;
 constexpr std::int64_t kFirstLetter = 2;
 
-/// Held-out examples of a run's task, end to end.
+/// Held-out examples of a run's task, concatenated.
 struct WatchedExamples {
   std::size_t context;
   std::vector<data::TokenId> inputs, targets;
@@ -55,8 +55,8 @@ struct MeanWeight {
 using WeightsByDistance = std::map<std::int64_t, MeanWeight>;
 
 struct InductionTally {
-  WeightsByDistance back;     // from a token to the one so far before
-  WeightsByDistance shifted;  // from a token of the second copy to so far behind its earlier self
+  WeightsByDistance back;     // from a token to the one that far back
+  WeightsByDistance shifted;  // from a token of the second copy to that far after its counterpart
 };
 
 /// The distance that has the largest mean.
@@ -76,7 +76,7 @@ Eigen::MatrixXd matrix_of(const train::Weights& weights, const std::string& name
   return Eigen::Map<const RowMatrix>(values.data(), rows, std::ssize(values) / rows).cast<double>();
 }
 
-/// Rows less their means, over their deviations where `scaled`.
+/// Rows minus their means, divided by their standard deviations where `scaled`.
 Eigen::MatrixXd centred(Eigen::MatrixXd rows, bool scaled) {
   rows.colwise() -= rows.rowwise().mean().eval();
   if (!scaled) return rows;
@@ -86,8 +86,8 @@ Eigen::MatrixXd centred(Eigen::MatrixXd rows, bool scaled) {
   return rows;
 }
 
-/// What every head of an attention-only pre-norm model writes for a letter, read from the letter's
-/// embedding alone: layer norms are part of it, positions and biases are not.
+/// What every head of an attention-only pre-norm model writes for a letter, computed from the
+/// letter's embedding alone: with layer norms, without positions and biases.
 probe::CopyScores copying_of(const train::Weights& weights, std::int64_t layer, std::int64_t head,
                              std::int64_t first_letter, std::int64_t letters) {
   const model::ModelSpec& spec = weights.spec;
@@ -119,7 +119,7 @@ std::vector<std::int64_t> one_hop(std::span<const data::TokenId> inputs) {
   return after;
 }
 
-/// A map of places followed twice.
+/// A map of places applied twice.
 std::vector<std::int64_t> doubled(const std::vector<std::int64_t>& map) {
   std::vector<std::int64_t> twice(map.size(), -1);
   for (std::size_t i = 0; i < map.size(); ++i) {
@@ -128,7 +128,7 @@ std::vector<std::int64_t> doubled(const std::vector<std::int64_t>& map) {
   return twice;
 }
 
-/// For every position the place of the bracket that it closes, or -1.
+/// For every position, the place of the bracket that it closes, or -1.
 std::vector<std::int64_t> opened_by(std::span<const data::TokenId> inputs, std::int64_t kinds) {
   std::vector<std::int64_t> places(inputs.size(), -1), open;
   for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -54,7 +54,7 @@ const data::TokenSet& default_tokens(const fs::path& folder) {
   return *tokens;
 }
 
-/// Held-out loss of one who knows how often every token occurs in training, in nats.
+/// Held-out loss in nats of a model that knows only how often every token occurs in training.
 double unigram_loss(const data::TokenSet& tokens) {
   const auto count = [&](data::Split split) {
     const data::TokenFile& file = tokens.file(split);
@@ -69,7 +69,7 @@ double unigram_loss(const data::TokenSet& tokens) {
   double all = 0;
   double seen = 0;
   double nats = 0;
-  for (const double each : training) all += each + 1;  // one more of each: none is impossible
+  for (const double each : training) all += each + 1;  // add one of each: none is impossible
   for (std::size_t id = 0; id < held_out.size(); ++id) {
     seen += held_out[id];
     nats -= held_out[id] * std::log((training[id] + 1) / all);
@@ -111,7 +111,7 @@ Json result_of(const train::RunRecord& record, const fs::path& metrics) {
   return result;
 }
 
-/// Calls the ticker with the share done; keeps its exception when it asks for a stop.
+/// Calls the ticker with the share done; keeps the exception by which it asks for a stop.
 class StopWatch {
  public:
   explicit StopWatch(const Ticker& tick) : tick_(tick) {}
@@ -139,7 +139,7 @@ train::RunRecord train_here(const train::RunSpec& spec, const data::TokenSet* to
   std::int64_t step = 0;
   options.on_step = [&](const train::RunProgress& progress) { step = progress.step; };
   options.stop = [&] {
-    constexpr std::int64_t kSteps = 16;  // between two looks
+    constexpr std::int64_t kSteps = 16;  // between two checks
     return step % kSteps == 0 && watch.stops(as_double(step) / as_double(spec.schedule.steps));
   };
   train::RunRecord record =
@@ -190,7 +190,7 @@ OpenedSpec open_spec(const Setup& setup, train::RunSpec spec) {
   return {resolve(spec, tokens), &tokens};
 }
 
-/// Brings the run to its record. A stop leaves a checkpoint first.
+/// Trains the run until it has a record. A stop leaves a checkpoint first.
 Json train_part(const Setup& setup, const train::RunSpec& given, const RunReader& reader,
                 const Ticker& tick) {
   const OpenedSpec opened = open_spec(setup, given);

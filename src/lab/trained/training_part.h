@@ -1,7 +1,7 @@
-// A training run as a part of an experiment: the run's folder is brought to its record, and what
-// the record and the metrics say is the part's result.
+// A training run as a part of an experiment: the run is trained until its folder has a record, and
+// what the record and the metrics say is the part's result.
 //
-// Runs live under FOLDER/runs/ID like those of a study, so a stopped experiment goes on from their
+// Runs live under FOLDER/runs/ID like those of a study, so a stopped experiment resumes from their
 // checkpoints and finished ones are not repeated. Text is the default corpus in bytes, prepared
 // once into FOLDER/tokens.
 #pragma once
@@ -24,7 +24,7 @@ train::RunSpec lab_run_spec(const Setup& setup, const std::string& toml);
 /// The key of a run's part.
 std::string training_key(const train::RunSpec& spec);
 
-/// Adds to a run's result what its folder says; `name` is part of the key.
+/// Adds what a run's folder says to its result; `name` is part of the key.
 struct RunReader {
   std::string name;
   std::function<void(const Setup&, const std::filesystem::path& run, Json& result)> read;
@@ -34,7 +34,7 @@ struct RunReader {
 std::vector<Part> training_parts(const Setup& setup, const std::vector<train::RunSpec>& specs,
                                  const RunReader& reader = {});
 
-/// What a part gives, read back.
+/// The result of a part, read back.
 struct TrainedRun {
   train::RunSpec spec;
   Json result;
@@ -55,10 +55,10 @@ struct TrainedRun {
 std::vector<TrainedRun> trained_runs(const std::vector<train::RunSpec>& specs,
                                      const std::vector<Json>& results);
 
-/// A share in percent, one digit behind the point.
+/// A share in percent with one decimal.
 std::string percent(double share);
 
-/// What every page says about how the numbers were made.
+/// What every page says about how the numbers were obtained.
 std::string training_note(const Setup& setup, const std::vector<TrainedRun>& runs);
 
 }  // namespace fathom::lab

@@ -52,7 +52,7 @@ double threshold_of(double width) {
   return std::log(width) / std::log(3.0);
 }
 
-/// Gain per layer below the threshold over that beyond it.
+/// Gain per layer below the threshold divided by that beyond it.
 double early_gain(const LossCurve& curve, double threshold) {
   const double below =
       (curve.front().loss - loss_at(curve, threshold)) / (threshold - curve.front().x);
@@ -72,8 +72,8 @@ LossCurve by_size(const LossGrid& grid, std::int64_t layers, std::span<const std
   return curve;
 }
 
-/// Size from which 8 layers beat 4 over that from which 4 beat 2; a lower bound where one of them
-/// lies outside the grid, NaN where not even that is known.
+/// Ratio of the size from which 8 layers beat 4 to that from which 4 beat 2; a lower bound where
+/// one of them lies outside the grid, NaN where not even that is known.
 double crossing_ratio(const LossGrid& grid, std::span<const std::size_t> seeds) {
   const LossCurve two = by_size(grid, 2, seeds);
   const LossCurve four = by_size(grid, 4, seeds);

@@ -29,7 +29,7 @@ struct GridScores {
     const LossGrid& each = scores[mechanism];
     return each.mean(task, kWideShape, seeds) - each.mean(task, kDeepShape, seeds);
   }
-  /// Wide less deep, mean over the tasks.
+  /// Wide minus deep, mean over the tasks.
   double mean_gain(std::size_t mechanism, SeedSpan seeds) const {
     double sum = 0;
     for (std::int64_t task = 0; task < std::ssize(grid.tasks); ++task) {
@@ -165,7 +165,7 @@ ExhibitChart depth_chart(const GridScores& each) {
   return chart;
 }
 
-/// Largest distance from what the root operator alone says.
+/// Largest distance from the accuracy given by the root operator alone.
 double farthest_from_root(const GridScores& each, SeedSpan seeds) {
   double farthest = 0;
   for (const std::int64_t shape : each.scores.front().columns()) {

@@ -91,8 +91,8 @@ WideGrid mechanism_grid(bool quick) {
           ten_mechanisms()};
 }
 
-/// Long Range Arena's lengths, and so many held-out lists that one point is nine deviations. After
-/// 1,000 steps, the first plan, eight layers had not left the commonest answer.
+/// Long Range Arena's lengths, and enough held-out lists that one point is nine standard
+/// deviations. After 1,000 steps, the first plan, eight layers still gave the commonest answer.
 WideGrid long_grid() {
   return {"long ListOps",
           128,
@@ -136,7 +136,7 @@ void time_on_gpu(const TimedModel& model, const engine::Device& gpu, Json& resul
   result["gpu_batch_bytes"] = many.memory_bytes;
 }
 
-/// The GPU comes second: by then the last training runs have left it.
+/// The GPU comes second: by then the last training runs on it have finished.
 Json time_models(const Setup& setup, const Ticker& tick) {
   const std::vector<TimedModel> models = timed_models(setup);
   const bool gpu = setup.device.kind == engine::DeviceKind::cuda;
@@ -209,7 +209,7 @@ std::vector<TimedModel> timed_models(const Setup& setup) {
 Part latency_part(const Setup& setup) {
   std::string specs;
   for (const TimedModel& model : timed_models(setup)) specs += to_toml(model.spec);
-  // Costs nothing, so that it begins last: others would slow it down.
+  // Its cost is 0, so that it begins last: other parts would slow it down.
   return {"latency v2 " + hash_bytes(specs).hex(), 0,
           [setup](const Ticker& tick) { return time_models(setup, tick); }};
 }

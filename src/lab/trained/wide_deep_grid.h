@@ -12,11 +12,11 @@ namespace fathom::lab {
 
 struct WideTask {
   data::TaskKind kind;
-  const char* keys;  // of [data], beside the task
+  const char* keys;  // of [data], besides the task
   int context, eval_examples, batch, steps;
 };
 
-/// All shapes of a grid have as many heads of size 16.
+/// All shapes of a grid have the same total number of heads of size 16.
 struct WideShape {
   const char* name;
   int layers, heads, ffn;

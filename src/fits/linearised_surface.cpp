@@ -1,4 +1,4 @@
-#include "fits/design_state.h"
+#include "fits/linearised_surface.h"
 
 #include <Eigen/Cholesky>
 #include <cmath>
@@ -11,10 +11,10 @@ constexpr double kFixedVariance = 4;
 
 }  // namespace
 
-DesignState::DesignState(const SurfaceColumns& columns, const SurfaceScales& scales,
-                         const DepthSurface& surface, const Eigen::VectorXd& parameters,
-                         const DepthSurface::Prior& prior, const Eigen::MatrixXd& goals,
-                         std::span<const DesignSite> sites)
+LinearisedSurface::LinearisedSurface(const SurfaceColumns& columns, const SurfaceScales& scales,
+                                     const DepthSurface& surface, const Eigen::VectorXd& parameters,
+                                     const DepthSurface::Prior& prior, const Eigen::MatrixXd& goals,
+                                     std::span<const SurfaceSite> sites)
     : goals_(goals.rows()) {
   const Eigen::Index own = surface.size();
   const auto count = static_cast<Eigen::Index>(sites.size());
@@ -34,15 +34,15 @@ DesignState::DesignState(const SurfaceColumns& columns, const SurfaceScales& sca
   const double shape = std::pow(scales.shape_deviation(), 2);
   for (Eigen::Index i = 0; i < count; ++i) {
     for (Eigen::Index j = 0; j < count; ++j) {
-      const DesignSite& a = sites[static_cast<std::size_t>(i)];
-      const DesignSite& b = sites[static_cast<std::size_t>(j)];
+      const SurfaceSite& a = sites[static_cast<std::size_t>(i)];
+      const SurfaceSite& b = sites[static_cast<std::size_t>(j)];
       if (a.layers == b.layers && a.width == b.width) covariance_(goals_ + i, goals_ + j) += shape;
     }
   }
 }
 
-Eigen::MatrixXd DesignState::foreseen(std::span<const std::size_t> sites,
-                                      const Eigen::MatrixXd& noise) const {
+Eigen::MatrixXd LinearisedSurface::predictive_covariance(std::span<const std::size_t> sites,
+                                                         const Eigen::MatrixXd& noise) const {
   Eigen::MatrixXd seen = noise;
   for (Eigen::Index i = 0; i < seen.rows(); ++i) {
     for (Eigen::Index j = 0; j < seen.cols(); ++j) {
@@ -53,9 +53,9 @@ Eigen::MatrixXd DesignState::foreseen(std::span<const std::size_t> sites,
   return seen;
 }
 
-double DesignState::expected_variance(Eigen::Index goal, std::span<const std::size_t> sites,
-                                      const Eigen::MatrixXd& noise) const {
-  const Eigen::MatrixXd seen = foreseen(sites, noise);
+double LinearisedSurface::expected_variance(Eigen::Index goal, std::span<const std::size_t> sites,
+                                            const Eigen::MatrixXd& noise) const {
+  const Eigen::MatrixXd seen = predictive_covariance(sites, noise);
   Eigen::VectorXd with(seen.rows());
   for (Eigen::Index i = 0; i < with.size(); ++i) {
     with[i] = covariance_(goal, row_of(sites[static_cast<std::size_t>(i)]));
@@ -64,8 +64,8 @@ double DesignState::expected_variance(Eigen::Index goal, std::span<const std::si
   return covariance_(goal, goal) - with.dot(seen.llt().solve(with));
 }
 
-void DesignState::observe(std::span<const std::size_t> sites, const Eigen::MatrixXd& noise) {
-  const Eigen::MatrixXd seen = foreseen(sites, noise);
+void LinearisedSurface::observe(std::span<const std::size_t> sites, const Eigen::MatrixXd& noise) {
+  const Eigen::MatrixXd seen = predictive_covariance(sites, noise);
   Eigen::MatrixXd with(covariance_.rows(), seen.cols());
   for (Eigen::Index j = 0; j < with.cols(); ++j) {
     with.col(j) = covariance_.col(row_of(sites[static_cast<std::size_t>(j)]));

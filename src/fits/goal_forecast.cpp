@@ -1,4 +1,4 @@
-#include "fits/design_picture.h"
+#include "fits/goal_forecast.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,15 +7,15 @@
 namespace fathom::fits {
 namespace {
 
-// A misfit with less of the posterior than this is left out of a plan.
+// A size of misfit with less posterior weight than this is left out of a plan.
 constexpr double kSlight = 0.01;
-// Shapes' own departures that a plan reckons with at least, of the noise.
+// The least shape deviation that a plan assumes, relative to the noise.
 constexpr double kLeastShape = 0.3;
-// The share of the posterior below the least misfit left possible.
+// The posterior share below the smallest misfit that counts as possible.
 constexpr double kHopeful = 0.1;
-// An error this much below the wanted one still counts: what is foreseen is not met exactly.
+// An error this far below the target still counts as a gain: predictions are not met exactly.
 constexpr double kMargin = 1.01;
-// Error over the wanted one where there is no estimate yet.
+// Error over target where there is no estimate yet.
 constexpr double kUnseenNeed = 2;
 
 /// Of these, those with a weight worth following.
@@ -45,23 +45,23 @@ void widen(Interval& range, double value) {
 
 }  // namespace
 
-DesignPicture DesignPicture::cautious(const SurfacePosterior& posterior,
-                                      std::vector<Candidate>& candidates,
-                                      const std::vector<GoalState>& states) {
+GoalForecast GoalForecast::cautious(const SurfacePosterior& posterior,
+                                    std::vector<Candidate>& candidates,
+                                    const std::vector<GoalState>& states) {
   std::vector<std::size_t> all(posterior.misfits().size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   return {posterior, candidates, states, all, kLeastShape};
 }
 
-DesignPicture DesignPicture::hopeful(const SurfacePosterior& posterior,
-                                     std::vector<Candidate>& candidates,
-                                     const std::vector<GoalState>& states) {
+GoalForecast GoalForecast::hopeful(const SurfacePosterior& posterior,
+                                   std::vector<Candidate>& candidates,
+                                   const std::vector<GoalState>& states) {
   return {posterior, candidates, states, {least_misfit_left(posterior)}, 0};
 }
 
-DesignPicture::DesignPicture(const SurfacePosterior& posterior, std::vector<Candidate>& candidates,
-                             const std::vector<GoalState>& states,
-                             const std::vector<std::size_t>& misfits, double least_shape) {
+GoalForecast::GoalForecast(const SurfacePosterior& posterior, std::vector<Candidate>& candidates,
+                           const std::vector<GoalState>& states,
+                           const std::vector<std::size_t>& misfits, double least_shape) {
   const SurfaceData& data = posterior.data();
   depths_ = data.depths;
   centre_ = data.centre();
@@ -76,14 +76,13 @@ DesignPicture::DesignPicture(const SurfacePosterior& posterior, std::vector<Cand
     const double now = expected_error(g);
     const bool measured = states[g].goal.kind != GoalKind::form && std::isfinite(states[g].error);
     if (measured && now > 0) goals_[g].times = states[g].error / now;
-    // A goal without an estimate is far from decided, whatever the linear picture says of it.
+    // A goal without an estimate is far from decided, whatever the linearised surface says.
     const bool unseen = !std::isfinite(states[g].error) && need(g) < kUnseenNeed;
-    if (unseen && now > 0) goals_[g].times = kUnseenNeed * goals_[g].wanted / now;
+    if (unseen && now > 0) goals_[g].times = kUnseenNeed * goals_[g].target / now;
   }
 }
 
-std::size_t DesignPicture::site(std::int64_t layers, std::int64_t width,
-                                const SurfacePlace& place) {
+std::size_t GoalForecast::site(std::int64_t layers, std::int64_t width, const SurfacePlace& place) {
   constexpr double kSameLength = 0.02;
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     if (sites_[i].layers == layers && sites_[i].width == width &&
@@ -98,7 +97,7 @@ std::size_t DesignPicture::site(std::int64_t layers, std::int64_t width,
   return sites_.size() - 1;
 }
 
-void DesignPicture::place_candidates(const SurfaceData& data, std::vector<Candidate>& candidates) {
+void GoalForecast::place_candidates(const SurfaceData& data, std::vector<Candidate>& candidates) {
   for (const ShapeBlock& block : data.shapes) {
     seen_.emplace_back();
     for (Eigen::Index i = block.first; i < block.first + block.rows; ++i) {
@@ -107,7 +106,7 @@ void DesignPicture::place_candidates(const SurfaceData& data, std::vector<Candid
     }
   }
   for (Candidate& candidate : candidates) {
-    // The runs' own count of parameters: norms and biases included where theirs is.
+    // Count parameters as the runs do: with norms and biases if they include them.
     const double x = std::log(candidate.shape.params * data.block_coefficient / 12);
     const double u = std::log(static_cast<double>(candidate.shape.layers));
     candidate.sites.clear();
@@ -118,36 +117,36 @@ void DesignPicture::place_candidates(const SurfaceData& data, std::vector<Candid
   }
 }
 
-void DesignPicture::follow(const SurfacePosterior& posterior, LawForm form,
-                           const std::vector<std::size_t>& misfits, double least_shape,
-                           const std::vector<GoalState>& states) {
+void GoalForecast::follow(const SurfacePosterior& posterior, LawForm form,
+                          const std::vector<std::size_t>& misfits, double least_shape,
+                          const std::vector<GoalState>& states) {
   const FormPosterior& fitted = posterior.form(form);
   std::vector<const DesignGoal*> goals;
   for (std::size_t g = 0; g < states.size(); ++g) {
     if (goal_form(states[g].goal) != form) continue;
-    goals_[g] = {pictures_.size(), static_cast<Eigen::Index>(goals.size()), 1,
-                 wanted_error(fitted.best().parameters, states[g].goal), states[g].decided};
+    goals_[g] = {forms_.size(), static_cast<Eigen::Index>(goals.size()), 1,
+                 target_error(fitted.best().parameters, states[g].goal), states[g].decided};
     goals.push_back(&states[g].goal);
   }
   if (goals.empty()) return;
   std::vector<SurfaceScales> scales;
-  std::vector<DesignState> pictures;
+  std::vector<LinearisedSurface> linearised;
   std::vector<double> weights;
   double sum = 0;
   for (const std::size_t k : possible_misfits(fitted, misfits)) {
     scales.push_back(posterior.misfits()[k].scales);
     scales.back().log_shape = std::max(scales.back().log_shape, std::log(least_shape));
-    pictures.push_back(picture_of(posterior, form, k, scales.back(), goals));
+    linearised.push_back(linearise(posterior, form, k, scales.back(), goals));
     weights.push_back(std::max(fitted.modes[k].weight, 1e-300));
     sum += weights.back();
   }
   for (double& weight : weights) weight /= sum;
-  pictures_.push_back({form, std::move(scales), {std::move(pictures), weights}});
+  forms_.push_back({form, std::move(scales), {std::move(linearised), weights}});
 }
 
-DesignState DesignPicture::picture_of(const SurfacePosterior& posterior, LawForm form,
-                                      std::size_t misfit, const SurfaceScales& scales,
-                                      const std::vector<const DesignGoal*>& goals) const {
+LinearisedSurface GoalForecast::linearise(const SurfacePosterior& posterior, LawForm form,
+                                          std::size_t misfit, const SurfaceScales& scales,
+                                          const std::vector<const DesignGoal*>& goals) const {
   const SurfaceColumns columns(range_);
   const DepthSurface& surface = posterior.form(form).surface;
   const Eigen::VectorXd& parameters = posterior.form(form).modes[misfit].parameters;
@@ -156,20 +155,20 @@ DesignState DesignPicture::picture_of(const SurfacePosterior& posterior, LawForm
     rows.row(static_cast<Eigen::Index>(r)) =
         goal_row(columns, surface, parameters, posterior.data().block_coefficient, *goals[r]);
   }
-  DesignState picture(columns, scales, surface, parameters, posterior.prior(surface), rows, sites_);
-  // A shape's own departure belongs to its sites, not to the noise.
+  LinearisedSurface linear(columns, scales, surface, parameters, posterior.prior(surface), rows,
+                           sites_);
+  // A shape's own deviation belongs to its sites, not to the noise.
   SurfaceScales noise_only = scales;
   noise_only.log_shape = -1e3;
   const std::vector<ShapeBlock>& shapes = posterior.data().shapes;
   for (std::size_t s = 0; s < shapes.size(); ++s) {
-    picture.observe(seen_[s], posterior.likelihood().block_covariance(shapes[s], noise_only));
+    linear.observe(seen_[s], posterior.likelihood().block_covariance(shapes[s], noise_only));
   }
-  return picture;
+  return linear;
 }
 
-Eigen::MatrixXd DesignPicture::noise(const Candidate& candidate,
-                                     const SurfaceScales& scales) const {
-  // What lengths of one trajectory share before any were seen.
+Eigen::MatrixXd GoalForecast::noise(const Candidate& candidate, const SurfaceScales& scales) const {
+  // Noise correlation between the lengths of a trajectory before any were observed.
   constexpr double kShared = 0.5;
   const auto found = std::find(depths_.begin(), depths_.end(), candidate.shape.layers);
   const double times =
@@ -186,15 +185,15 @@ Eigen::MatrixXd DesignPicture::noise(const Candidate& candidate,
   return covariance;
 }
 
-Sighting DesignPicture::sighting(const FormPicture& picture,
-                                 std::span<const Candidate* const> candidates,
-                                 std::span<const double> times) const {
-  Sighting seen;
+Observation GoalForecast::observation(const FormForecast& form,
+                                      std::span<const Candidate* const> candidates,
+                                      std::span<const double> times) const {
+  Observation seen;
   for (const Candidate* candidate : candidates) {
     seen.sites.insert(seen.sites.end(), candidate->sites.begin(), candidate->sites.end());
   }
   const auto count = static_cast<Eigen::Index>(seen.sites.size());
-  for (const SurfaceScales& scales : picture.scales) {
+  for (const SurfaceScales& scales : form.scales) {
     Eigen::MatrixXd covariance = Eigen::MatrixXd::Zero(count, count);
     Eigen::Index place = 0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -207,64 +206,64 @@ Sighting DesignPicture::sighting(const FormPicture& picture,
   return seen;
 }
 
-double DesignPicture::gain(std::span<const Candidate* const> candidates) const {
+double GoalForecast::gain(std::span<const Candidate* const> candidates) const {
   double sum = 0;
-  for (std::size_t p = 0; p < pictures_.size(); ++p) {
+  for (std::size_t p = 0; p < forms_.size(); ++p) {
     std::vector<const Followed*> open;
     std::vector<Eigen::Index> rows;
     for (std::size_t g = 0; g < goals_.size(); ++g) {
-      if (goals_[g].picture != p || goals_[g].decided || need(g) <= 1) continue;
+      if (goals_[g].form != p || goals_[g].decided || need(g) <= 1) continue;
       open.push_back(&goals_[g]);
       rows.push_back(goals_[g].row);
     }
     if (open.empty()) continue;
-    const DesignMixture& mixture = pictures_[p].mixture;
+    const LinearisedMixture& mixture = forms_[p].mixture;
     const std::vector<double> after =
-        mixture.expected_errors(rows, sighting(pictures_[p], candidates));
+        mixture.expected_errors(rows, observation(forms_[p], candidates));
     for (std::size_t i = 0; i < open.size(); ++i) {
       const double now = mixture.error(rows[i]);
-      const double needed = open[i]->times * now / open[i]->wanted;
-      // What goes beyond the wanted error gains nothing, or a design would end with its dearest
-      // runs.
+      const double needed = open[i]->times * now / open[i]->target;
+      // Going beyond the target gains nothing; otherwise a design would end with its most
+      // expensive runs.
       sum += 2 * std::log(std::min(now / after[i], kMargin * needed));
     }
   }
   return sum;
 }
 
-void DesignPicture::add(const Candidate& candidate, double times) {
+void GoalForecast::add(const Candidate& candidate, double times) {
   const Candidate* one[]{&candidate};
   const double each[]{times};
-  for (FormPicture& picture : pictures_) picture.mixture.observe(sighting(picture, one, each));
+  for (FormForecast& form : forms_) form.mixture.observe(observation(form, one, each));
 }
 
-bool DesignPicture::decided_with(std::span<const Candidate* const> candidates,
-                                 std::span<const double> times) const {
+bool GoalForecast::decided_with(std::span<const Candidate* const> candidates,
+                                std::span<const double> times) const {
   for (const Followed& goal : goals_) {
     if (goal.decided) continue;
-    const FormPicture& picture = pictures_[goal.picture];
+    const FormForecast& form = forms_[goal.form];
     const Eigen::Index row[]{goal.row};
     const double error =
-        picture.mixture.expected_errors(row, sighting(picture, candidates, times)).front();
-    if (goal.times * error > goal.wanted) return false;
+        form.mixture.expected_errors(row, observation(form, candidates, times)).front();
+    if (goal.times * error > goal.target) return false;
   }
   return true;
 }
 
-double DesignPicture::expected_error(std::size_t goal) const {
+double GoalForecast::expected_error(std::size_t goal) const {
   const Followed& followed = goals_[goal];
-  return followed.times * pictures_[followed.picture].mixture.error(followed.row);
+  return followed.times * forms_[followed.form].mixture.error(followed.row);
 }
 
-bool DesignPicture::all_decided() const {
+bool GoalForecast::all_decided() const {
   for (std::size_t g = 0; g < goals_.size(); ++g) {
     if (!goals_[g].decided && need(g) > 1) return false;
   }
   return true;
 }
 
-DesignPicture DesignPicture::without_noise(const std::vector<Candidate>& candidates) const {
-  DesignPicture best = *this;
+GoalForecast GoalForecast::without_noise(const std::vector<Candidate>& candidates) const {
+  GoalForecast best = *this;
   for (const Candidate& candidate : candidates) {
     best.add(candidate, 1e4);
   }

@@ -1,4 +1,4 @@
-#include "fits/design_mixture.h"
+#include "fits/linearised_mixture.h"
 
 #include <Eigen/Cholesky>
 #include <algorithm>
@@ -10,15 +10,15 @@
 namespace fathom::fits {
 namespace {
 
-/// What one picture foresees of a sighting.
-struct Foreseen {
+/// What one surface predicts for an observation.
+struct Predictive {
   Eigen::MatrixXd covariance;
   Eigen::LLT<Eigen::MatrixXd> factor;
   double log_determinant = 0;
 };
 
 /// tr(P_k^-1 P_j).
-double apart(const Foreseen& k, const Foreseen& j) {
+double apart(const Predictive& k, const Predictive& j) {
   const Eigen::MatrixXd root = j.factor.matrixL();
   return k.factor.matrixL().solve(root).squaredNorm();
 }
@@ -27,8 +27,8 @@ double apart(const Foreseen& k, const Foreseen& j) {
 
 double mixture_error(const Eigen::ArrayXd& weights, const Eigen::ArrayXd& deviations,
                      double start) {
-  // The share outside is convex and falls with e: Newton's steps never pass the root from below,
-  // and from above the first one leads below it.
+  // The share outside is convex and decreasing in e: from below, Newton's steps never overshoot the
+  // root, and from above the first step lands below it.
   const double least = deviations.minCoeff();
   double e = std::max(least, start);
   for (int round = 0; round < 100; ++round) {
@@ -48,34 +48,35 @@ double mixture_error(const Eigen::ArrayXd& weights, const Eigen::ArrayXd& deviat
   return e;
 }
 
-DesignMixture::DesignMixture(std::vector<DesignState> pictures, const std::vector<double>& weights)
-    : pictures_(std::move(pictures)),
+LinearisedMixture::LinearisedMixture(std::vector<LinearisedSurface> surfaces,
+                                     const std::vector<double>& weights)
+    : surfaces_(std::move(surfaces)),
       weights_(Eigen::Map<const Eigen::ArrayXd>(weights.data(),
                                                 static_cast<Eigen::Index>(weights.size()))) {
   log_weights_ = weights_.log().matrix().transpose().replicate(weights_.size(), 1);
-  errors_.resize(static_cast<std::size_t>(pictures_.front().goals()),
+  errors_.resize(static_cast<std::size_t>(surfaces_.front().goals()),
                  Eigen::ArrayXd::Zero(weights_.size()));
   measure();
 }
 
-double DesignMixture::average(const Eigen::ArrayXd& errors) const {
+double LinearisedMixture::average(const Eigen::ArrayXd& errors) const {
   return std::exp((weights_ * errors.log()).sum());
 }
 
-void DesignMixture::measure() {
+void LinearisedMixture::measure() {
   Eigen::ArrayXd variances(weights_.size());
   for (std::size_t g = 0; g < errors_.size(); ++g) {
     for (Eigen::Index k = 0; k < weights_.size(); ++k) {
       variances[k] =
-          pictures_[static_cast<std::size_t>(k)].goal_variance(static_cast<Eigen::Index>(g));
+          surfaces_[static_cast<std::size_t>(k)].goal_variance(static_cast<Eigen::Index>(g));
     }
     errors_[g] = errors_of(log_weights_, variances, errors_[g]);
   }
 }
 
-Eigen::ArrayXd DesignMixture::errors_of(const Eigen::MatrixXd& log_weights,
-                                        const Eigen::ArrayXd& variances,
-                                        const Eigen::ArrayXd& start) const {
+Eigen::ArrayXd LinearisedMixture::errors_of(const Eigen::MatrixXd& log_weights,
+                                            const Eigen::ArrayXd& variances,
+                                            const Eigen::ArrayXd& start) const {
   const Eigen::ArrayXd deviations = variances.max(1e-300).sqrt();
   Eigen::ArrayXd errors(weights_.size());
   for (Eigen::Index j = 0; j < weights_.size(); ++j) {
@@ -86,21 +87,21 @@ Eigen::ArrayXd DesignMixture::errors_of(const Eigen::MatrixXd& log_weights,
   return errors;
 }
 
-Eigen::MatrixXd DesignMixture::expected_weights(const Sighting& sighting) const {
-  std::vector<Foreseen> foreseen(pictures_.size());
-  for (std::size_t k = 0; k < pictures_.size(); ++k) {
-    Foreseen& own = foreseen[k];
-    own.covariance = pictures_[k].foreseen(sighting.sites, sighting.noises[k]);
+Eigen::MatrixXd LinearisedMixture::expected_weights(const Observation& observation) const {
+  std::vector<Predictive> predicted(surfaces_.size());
+  for (std::size_t k = 0; k < surfaces_.size(); ++k) {
+    Predictive& own = predicted[k];
+    own.covariance = surfaces_[k].predictive_covariance(observation.sites, observation.noises[k]);
     own.factor.compute(own.covariance);
     own.log_determinant = 2 * own.factor.matrixLLT().diagonal().array().log().sum();
   }
-  const auto count = static_cast<double>(sighting.sites.size());
+  const auto count = static_cast<double>(observation.sites.size());
   Eigen::MatrixXd after = log_weights_;
-  for (std::size_t j = 0; j < foreseen.size(); ++j) {
-    for (std::size_t k = 0; k < foreseen.size(); ++k) {
+  for (std::size_t j = 0; j < predicted.size(); ++j) {
+    for (std::size_t k = 0; k < predicted.size(); ++k) {
       if (j == k) continue;
-      const double divergence = (apart(foreseen[k], foreseen[j]) - count +
-                                 foreseen[k].log_determinant - foreseen[j].log_determinant) /
+      const double divergence = (apart(predicted[k], predicted[j]) - count +
+                                 predicted[k].log_determinant - predicted[j].log_determinant) /
                                 2;
       after(static_cast<Eigen::Index>(j), static_cast<Eigen::Index>(k)) -= divergence;
     }
@@ -108,25 +109,25 @@ Eigen::MatrixXd DesignMixture::expected_weights(const Sighting& sighting) const 
   return after;
 }
 
-std::vector<double> DesignMixture::expected_errors(std::span<const Eigen::Index> goals,
-                                                   const Sighting& sighting) const {
-  const Eigen::MatrixXd after = expected_weights(sighting);
+std::vector<double> LinearisedMixture::expected_errors(std::span<const Eigen::Index> goals,
+                                                       const Observation& observation) const {
+  const Eigen::MatrixXd after = expected_weights(observation);
   std::vector<double> errors;
   for (const Eigen::Index goal : goals) {
     Eigen::ArrayXd variances(weights_.size());
-    for (std::size_t k = 0; k < pictures_.size(); ++k) {
+    for (std::size_t k = 0; k < surfaces_.size(); ++k) {
       variances[static_cast<Eigen::Index>(k)] =
-          pictures_[k].expected_variance(goal, sighting.sites, sighting.noises[k]);
+          surfaces_[k].expected_variance(goal, observation.sites, observation.noises[k]);
     }
     errors.push_back(average(errors_of(after, variances, errors_[static_cast<std::size_t>(goal)])));
   }
   return errors;
 }
 
-void DesignMixture::observe(const Sighting& sighting) {
-  log_weights_ = expected_weights(sighting);
-  for (std::size_t k = 0; k < pictures_.size(); ++k) {
-    pictures_[k].observe(sighting.sites, sighting.noises[k]);
+void LinearisedMixture::observe(const Observation& observation) {
+  log_weights_ = expected_weights(observation);
+  for (std::size_t k = 0; k < surfaces_.size(); ++k) {
+    surfaces_[k].observe(observation.sites, observation.noises[k]);
   }
   measure();
 }
