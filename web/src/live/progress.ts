@@ -1,4 +1,4 @@
-// A study at this moment: how far, what trains, what waits, how long it will take.
+// A study at this moment: how far it is, what trains, what waits, how long it will take.
 import { h } from '../dom';
 import { duration, fixed, plural, whole } from '../format';
 import type { RunningRun, StudyState } from '../generated/serve_schema';
@@ -11,7 +11,7 @@ export function state_line(state: StudyState): string {
   if (state.failed > 0) parts.push(`${state.failed} failed`);
   if (state.left_seconds !== null) parts.push(`about ${duration(state.left_seconds)} left`);
   else if (state.running.length > 0) parts.push('time left not known yet');
-  else if (state.waiting > 0) parts.push(state.by ? 'preparing' : 'nobody is at it');
+  else if (state.waiting > 0) parts.push(state.by ? 'preparing' : 'no process is running it');
   return parts.join(', ');
 }
 
@@ -53,7 +53,7 @@ function running_row(run: RunningRun): HTMLElement {
   );
 }
 
-/// Everything about the moment, for the top of a study's page.
+/// Everything about the current state, for the top of a study's page.
 export function progress_panel(state: StudyState): HTMLElement {
   const more = state.running.length - kMostBars;
   const waiting = state.waiting - state.next.length;
