@@ -38,46 +38,43 @@ std::vector<Candidate> list_candidates(const DesignSpec& spec, const CandidateLi
   return candidates;
 }
 
-void check(const DesignSpec& spec, const std::vector<Candidate>& candidates) {
-  if (spec.goals.empty()) throw ConfigError("the design has no goal; name one (a, b, a crossing)");
-  if (candidates.empty()) {
-    throw ConfigError(
-        "no shape fits the design's depths and sizes; allow other depths, sizes or widths");
+void check_goal(const DesignGoal& goal, const CandidateLimits& limits) {
+  const std::string name = goal_name(goal);
+  if (!(goal.target > 0)) {
+    throw ConfigError(fmt::format("design: the target error of {} is not above zero", name));
   }
+  if (goal.kind == GoalKind::best_depth &&
+      (goal.params < limits.smallest || goal.params > limits.largest)) {
+    throw ConfigError(fmt::format("design: {} lies outside the design's sizes, {} to {}", name,
+                                  format_count(limits.smallest), format_count(limits.largest)));
+  }
+  if (goal.kind != GoalKind::crossing) return;
+  if (goal.shallow >= goal.deep) {
+    throw ConfigError(fmt::format("design: {}: name the deeper network first", name));
+  }
+  for (const std::int64_t layers : {goal.shallow, goal.deep}) {
+    if (std::find(limits.depths.begin(), limits.depths.end(), layers) == limits.depths.end()) {
+      throw ConfigError(
+          fmt::format("design: {} needs {} layers, which the design does not allow", name, layers));
+    }
+  }
+}
+
+void check(const DesignSpec& spec, const std::vector<Candidate>& candidates) {
+  if (spec.goals.empty()) throw ConfigError("design: no goal; name one (a, b, a crossing)");
+  for (const DesignGoal& goal : spec.goals) check_goal(goal, spec.limits);
   if (candidates.size() < kFirstShapes) {
     throw ConfigError(fmt::format(
-        "only {} shapes fit the design's depths and sizes, a law needs {}; allow more depths, a "
+        "design: only {} shapes fit its depths and sizes, and a law needs {}; allow more depths, a "
         "wider range of sizes, a smaller head_size or min_width",
         candidates.size(), kFirstShapes));
   }
   double cheapest = 1e300;
   for (const Candidate& c : candidates) cheapest = std::min(cheapest, c.cost);
   if (!(spec.budget >= cheapest)) {
-    throw ConfigError(fmt::format("the design's budget of {} buys no run: the cheapest costs {}",
+    throw ConfigError(fmt::format("design: a budget of {} buys no run: the cheapest costs {}",
                                   format_significant(spec.budget, 3),
                                   format_significant(cheapest, 3)));
-  }
-  for (const DesignGoal& goal : spec.goals) {
-    if (!(goal.target > 0)) {
-      throw ConfigError(fmt::format("the target error of {} is not above zero", goal_name(goal)));
-    }
-    if (goal.kind == GoalKind::best_depth &&
-        (goal.params < spec.limits.smallest || goal.params > spec.limits.largest)) {
-      throw ConfigError(fmt::format("{} lies outside the design's sizes, {} to {}", goal_name(goal),
-                                    format_count(spec.limits.smallest),
-                                    format_count(spec.limits.largest)));
-    }
-    if (goal.kind != GoalKind::crossing) continue;
-    for (const std::int64_t layers : {goal.shallow, goal.deep}) {
-      if (std::find(spec.limits.depths.begin(), spec.limits.depths.end(), layers) ==
-          spec.limits.depths.end()) {
-        throw ConfigError(fmt::format("{} needs {} layers, which the design does not allow",
-                                      goal_name(goal), layers));
-      }
-    }
-    if (goal.shallow >= goal.deep) {
-      throw ConfigError(fmt::format("{}: the deeper network is named first", goal_name(goal)));
-    }
   }
 }
 

@@ -213,7 +213,7 @@ TEST(Rounds, ContradictionsAreOneClearLine) {
   EXPECT_TRUE(contains(said({"design.runs=20"}), "keep one"));
   EXPECT_TRUE(contains(said({"design.sizes=[\"2M\", \"1M\"]"}), "contradict"));
   EXPECT_TRUE(contains(said({"design.decide=[\"48 over 24\"]"}), "does not allow"));
-  EXPECT_TRUE(contains(said({"design.decide=[\"3 over 6\"]"}), "deeper network is named first"));
+  EXPECT_TRUE(contains(said({"design.decide=[\"3 over 6\"]"}), "name the deeper network first"));
   EXPECT_TRUE(contains(said({"design.decide=[\"best depth at 1B\"]"}), "outside"));
   EXPECT_TRUE(contains(said({"design.decide=[\"truth\"]"}), "is not a goal"));
   EXPECT_TRUE(contains(said({"design.error=[0.1, 0.2]"}), "one number for each"));
