@@ -17,6 +17,7 @@ bool holds(KeyRule rule, double value) {
 }
 
 std::string out_of_range(const std::string& value, KeyRule rule) {
+  if (std::isinf(rule.high)) return fmt::format("= {} must be at least {}", value, rule.low);
   return fmt::format("= {} must lie between {} and {}", value, rule.low, rule.high);
 }
 

@@ -44,9 +44,9 @@ struct DesignRules {
   template <class Self, class Visitor>
   static void visit_keys(Self& design, Visitor& key) {
     visit_choice_keys(design, key);
-    key("seconds", design.seconds, "allowed cost: seconds of training on this machine", {.low = 0});
-    key("flops", design.flops, "instead: training FLOPs", {.low = 0});
-    key("runs", design.runs, "instead: runs", {.low = 0});
+    key("seconds", design.seconds, "budget: seconds of training on this machine", {.low = 0});
+    key("flops", design.flops, "or: training FLOPs", {.low = 0});
+    key("runs", design.runs, "or: number of runs", {.low = 0});
   }
 
  private:

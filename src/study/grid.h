@@ -38,16 +38,18 @@ struct GridRules {
   /// Every key that a grid of this kind has (core/spec_keys.h).
   template <class Self, class Visitor>
   static void visit_keys(Self& grid, Visitor& key) {
-    key("kind", grid.kind, "how shapes are named");
-    key("head_size", grid.head_size, "heads = width / head_size; 0: the usual one of the width",
+    key("kind", grid.kind, "how shapes are specified");
+    key("head_size", grid.head_size, "heads = width / head_size; 0: the usual one for the width",
         {0, 4096});
     if (grid.kind == GridKind::list) key("shapes", grid.shapes, "layers x width: \"6x128\"");
     if (grid.kind == GridKind::star) key("centre", grid.centre, "a shape: \"6x128\"");
     if (grid.kind != GridKind::list) key("depths", grid.depths, "layers");
-    if (grid.kind == GridKind::star) key("widths", grid.widths, "at the depth of the centre");
+    if (grid.kind == GridKind::star)
+      key("widths", grid.widths, "widths at the depth of the centre");
     if (grid.kind != GridKind::ladder) return;
-    key("sizes", grid.sizes, "parameters N that all depths share");
-    key("tolerance", grid.tolerance, "how far a rounded width may miss N, as a share", {.low = 0});
+    key("sizes", grid.sizes, "sizes N at which all depths are compared");
+    key("tolerance", grid.tolerance, "largest relative error in N after rounding the width",
+        {.low = 0});
     key("min_width", grid.min_width, "narrower shapes are left out", {0, 1 << 17});
     key("max_width", grid.max_width, "wider shapes are left out", {1, 1 << 17});
   }

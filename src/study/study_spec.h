@@ -34,19 +34,18 @@ struct CorpusChoice {
 
   template <class Self, class Visitor>
   static void visit_keys(Self& corpus, Visitor& key) {
-    key("path", corpus.path, "text to learn from: a file, a folder or a name");
+    key("path", corpus.path, "text to train on: a file, a folder or a name");
     key("documents", corpus.documents.kind, "where documents begin and end");
     key("text_field", corpus.documents.text_field, "JSONL: the field that holds the text",
         {.only_when_set = true});
-    key("valid", corpus.split.valid, "share of the documents that is held out", {0, 1});
-    key("test", corpus.split.test, "share of the documents for the last test", {0, 1});
-    key("valid_from", corpus.valid_from, "held-out text of its own, instead of valid");
-    key("test_from", corpus.test_from, "test text of its own, instead of test");
+    key("valid", corpus.split.valid, "share of documents held out for validation", {0, 1});
+    key("test", corpus.split.test, "share of documents held out for testing", {0, 1});
+    key("valid_from", corpus.valid_from, "separate validation text, instead of valid");
+    key("test_from", corpus.test_from, "separate test text, instead of test");
     key("tokenizer", corpus.tokenizer.kind, "bytes, chars or bpe");
     key("vocab", corpus.tokenizer.vocabulary, "tokens of a bpe tokenizer",
         {.low = 1, .suffixed = true});
-    key("eval_tokens", corpus.eval_tokens, "held-out tokens that every evaluation reads",
-        {.low = 1});
+    key("eval_tokens", corpus.eval_tokens, "held-out tokens read by every evaluation", {.low = 1});
   }
 };
 
@@ -57,11 +56,11 @@ struct Budget {
 
   template <class Self, class Visitor>
   static void visit_keys(Self& budget, Visitor& key) {
-    key("tokens", budget.tokens, "to train on; a run for each count");
+    key("tokens", budget.tokens, "training tokens; one run for each count");
     key("tokens_per_parameter", budget.tokens_per_parameter,
-        "instead: times the non-embedding parameters", {.low = 0});
+        "alternative: a multiple of the non-embedding parameters", {.low = 0});
     key("warmup_share", budget.warmup_share,
-        "warm-up as a share of the steps; 0: train.warmup holds", {0, 1});
+        "warm-up as a share of the steps; 0: train.warmup applies", {0, 1});
   }
 };
 
@@ -76,9 +75,8 @@ struct Seeds {
   template <class Self, class Visitor>
   static void visit_keys(Self& seeds, Visitor& key) {
     key("all", seeds.all, "every shape is trained with each of them");
-    key("extra", seeds.extra, "more seeds for some sizes");
-    key("extra_between", seeds.extra_between,
-        "the least and the greatest of these sizes, 12 L D^2");
+    key("extra", seeds.extra, "additional seeds for a range of sizes");
+    key("extra_between", seeds.extra_between, "the smallest and largest of these sizes, 12 L D^2");
   }
 };
 
@@ -100,8 +98,8 @@ struct StudySpec {
   /// The keys above all tables, and those of [run].
   template <class Self, class Visitor>
   static void visit_top_keys(Self& spec, Visitor& key) {
-    key("title", spec.title, "of the report");
-    key("question", spec.question, "that the study asks");
+    key("title", spec.title, "title of the report");
+    key("question", spec.question, "the question the study asks");
   }
   template <class Self, class Visitor>
   static void visit_run_keys(Self& spec, Visitor& key) {

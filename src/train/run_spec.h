@@ -61,7 +61,7 @@ struct RunSpec {
   template <class Self, class Visitor>
   static void visit_data_keys(Self& spec, Visitor& key) {
     key("tokens", spec.tokens, "folder of a prepared corpus", {.only_when_set = true});
-    key("eval_tokens", spec.eval_tokens, "held-out tokens that every evaluation reads", {1, kMost});
+    key("eval_tokens", spec.eval_tokens, "held-out tokens read by every evaluation", {1, kMost});
     data::TaskSpec::visit_keys(spec.task, key);
     key("train_tokens", spec.train_tokens,
         "tokens of the text to train on, in windows spread over it; 0: all",

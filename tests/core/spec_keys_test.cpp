@@ -84,6 +84,7 @@ TEST(SpecKeys, MistakesAreNamedWithTheirPlace) {
   };
   EXPECT_EQ(refused("rate = 0.1\nbatch = 65"), "s.toml:2:9: batch = 65 must lie between 1 and 64");
   EXPECT_EQ(refused("rate = nan"), "s.toml:1:8: rate = nan must lie between 0 and 1");
+  EXPECT_EQ(refused("later = -0.5"), "s.toml:1:9: later = -0.5 must be at least 0");
   EXPECT_EQ(refused("mood = \"wildd\""),
             "s.toml:1:8: mood 'wildd' is not one of calm, wild. Did you mean 'wild'?");
   EXPECT_EQ(refused("sizes = [1000,\n -1]"), "s.toml:1:9: sizes '-1' must be greater than zero");

@@ -53,7 +53,7 @@ struct TaskSpec {
   /// 0 and empty mean the task's own default, so keys are written only when set.
   template <class Self, class Visitor>
   static void visit_keys(Self& spec, Visitor& key) {
-    key("task", spec.kind, "examples that are made, not read, instead of tokens",
+    key("task", spec.kind, "train on generated examples instead of tokens",
         {.only_when_set = true});
     visit_parameters(spec, key);
   }
@@ -64,28 +64,28 @@ struct TaskSpec {
     key("symbols", spec.symbols,
         "induction, k-hop, sort, cases, local-global: letters; dyck: kinds of brackets",
         {.low = 0, .high = kMost, .only_when_set = true});
-    key("hops", spec.hops, "k-hop: the numbers of hops asked for", {.only_when_set = true});
-    key("vertices", spec.vertices, "cycles: of the graph, an even number",
+    key("hops", spec.hops, "k-hop: numbers of hops to ask for", {.only_when_set = true});
+    key("vertices", spec.vertices, "cycles: vertices of the graph, an even number",
         {.low = 0, .high = kMost, .only_when_set = true});
     key("blocks", spec.blocks, "counting, stair: k",
         {.low = 0, .high = kMost, .only_when_set = true});
-    key("depth", spec.depth, "dyck, listops: of nesting, at most",
+    key("depth", spec.depth, "dyck, listops: maximum nesting depth",
         {.low = 0, .high = kMost, .only_when_set = true});
-    key("arguments", spec.arguments, "listops: of an operator, at most",
+    key("arguments", spec.arguments, "listops: maximum arguments of an operator",
         {.low = 0, .high = kMost, .only_when_set = true});
     key("lengths", spec.lengths,
-        "least and most; induction: of a block; counting, stair, listops: of a string",
+        "shortest and longest; induction: block; counting, stair, listops: string",
         {.only_when_set = true});
-    key("eval_lengths", spec.eval_lengths, "counting, stair: of the held-out strings",
+    key("eval_lengths", spec.eval_lengths, "counting, stair: lengths of the held-out strings",
         {.only_when_set = true});
-    key("examples", spec.examples, "different ones to train on; 0: no end of them",
+    key("examples", spec.examples, "distinct examples to train on; 0: unlimited",
         {.low = 0, .high = 0x1p40, .only_when_set = true});
-    key("text", spec.text, "era, same-speaker: hash of the speeches; those installed when absent",
+    key("text", spec.text, "era, same-speaker: hash of the speeches; default: the installed ones",
         {.only_when_set = true});
-    key("in_place", spec.in_place, "sort: position i asks for the i-th letter in order",
+    key("in_place", spec.in_place, "sort: position i predicts the i-th letter in sorted order",
         {.only_when_set = true});
     key("class_first", spec.class_first,
-        "cases, era, listops, same-speaker: the one token with a target stands in front",
+        "cases, era, listops, same-speaker: the token with the target comes first",
         {.only_when_set = true});
   }
 };
