@@ -22,10 +22,10 @@ auto number_of_goal(const TomlReader& table, const std::string& text, const Pars
   }
 }
 
-fits::DesignGoal read_goal(const TomlReader& table, const std::string& text, double wanted) {
+fits::DesignGoal read_goal(const TomlReader& table, const std::string& text, double target) {
   static const std::string kBestDepth = "best depth at ";
   fits::DesignGoal goal;
-  goal.target = wanted;
+  goal.target = target;
   const std::size_t over = text.find(" over ");
   if (text == "a") {
     goal.kind = fits::GoalKind::offset;

@@ -63,13 +63,13 @@ std::string bound_text(const GoalState& goal) {
 
 /// The error next to its target. Those of crossings and best depths are of logarithms.
 std::string error_text(const GoalState& goal) {
-  const double wanted = goal.goal.target;
+  const double target = goal.goal.target;
   std::string name = "error";
-  if (goal.goal.kind == GoalKind::form) return fmt::format("target odds {:.3g} to 1", wanted);
+  if (goal.goal.kind == GoalKind::form) return fmt::format("target odds {:.3g} to 1", target);
   if (goal.goal.kind == GoalKind::crossing) name += " of ln N";
   if (goal.goal.kind == GoalKind::best_depth) name += " of ln L";
-  if (!std::isfinite(goal.error)) return fmt::format("target {} {:.3g}", name, wanted);
-  return fmt::format("{} {:.3g}, target {:.3g}", name, goal.error, wanted);
+  if (!std::isfinite(goal.error)) return fmt::format("target {} {:.3g}", name, target);
+  return fmt::format("{} {:.3g}, target {:.3g}", name, goal.error, target);
 }
 
 Json goal_json(const GoalState& goal) {
