@@ -200,26 +200,7 @@ void run_probe(Session& session, const ProbeRequest& o) {
   if (!o.report.empty()) session.out << fmt::format("\n  page: {}\n", o.report);
 }
 
-}  // namespace
-
-void add_probe_command(CommandTree& tree) {
-  auto options = std::make_shared<ProbeRequest>();
-  ProbeRequest& o = *options;
-  Command& command = tree.add(
-      tree.root(), "probe",
-      {"What a trained model does with its depth",
-       "Measures on a text what removing each layer, its attention or its feed-forward would cost "
-       "in nats per token, with intervals, and how much each layer changes the residual stream; "
-       "what cutting several costs; what the heads do; and how the shape compares with the laws. "
-       "Reads Hugging Face folders, GGUF and llama2.c files and Fathom's own runs.",
-       {{"probe ./tinyllama.gguf", "on the default corpus, until the costs are settled"},
-        {"probe runs/small notes.txt --tokens 16K", "your own run on your own text"},
-        {"probe ./model --report page.html", "one page with everything"},
-        {"probe ./model --drop 9,10 --write PRUNED", "a folder without two layers, and its loss"},
-        {"probe ./model --ids ids.txt --targets answers.txt --json", "token ids and targets"},
-        {"probe --compare ./model PRUNED notes.txt", "two models side by side on one text"},
-        {"probe --compare monday.json today.json --report page.html", "two earlier probes"}}},
-      [options](Session& session) { run_probe(session, *options); });
+void add_probe_options(CommandTree& tree, Command& command, ProbeRequest& o) {
   command.add_option("MODEL", o.model, "A Hugging Face folder, .gguf, llama2.c .bin or run");
   command.add_option("TEXT", o.text,
                      "A text, a folder of texts, a prepared or named corpus (default sotu)");
@@ -264,6 +245,28 @@ void add_probe_command(CommandTree& tree) {
       ->type_name("N")
       ->check(Range{0, 1024});
   command.add_flag("--json", o.json, "Print JSON");
+}
+
+}  // namespace
+
+void add_probe_command(CommandTree& tree) {
+  auto options = std::make_shared<ProbeRequest>();
+  Command& command = tree.add(
+      tree.root(), "probe",
+      {"What a trained model does with its depth",
+       "Measures on a text what removing each layer, its attention or its feed-forward would cost "
+       "in nats per token, with intervals, and how much each layer changes the residual stream; "
+       "what cutting several costs; what the heads do; and how the shape compares with the laws. "
+       "Reads Hugging Face folders, GGUF and llama2.c files and Fathom's own runs.",
+       {{"probe ./tinyllama.gguf", "on the default corpus, until the costs are settled"},
+        {"probe runs/small notes.txt --tokens 16K", "your own run on your own text"},
+        {"probe ./model --report page.html", "one page with everything"},
+        {"probe ./model --drop 9,10 --write PRUNED", "a folder without two layers, and its loss"},
+        {"probe ./model --ids ids.txt --targets answers.txt --json", "token ids and targets"},
+        {"probe --compare ./model PRUNED notes.txt", "two models side by side on one text"},
+        {"probe --compare monday.json today.json --report page.html", "two earlier probes"}}},
+      [options](Session& session) { run_probe(session, *options); });
+  add_probe_options(tree, command, *options);
 }
 
 }  // namespace fathom

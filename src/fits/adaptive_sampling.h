@@ -5,7 +5,8 @@
 // are made there: in the first round Student about zero, later also with the spread of the draws so
 // far and from small kernels about some of them. All rounds count: a draw is weighted by the mean
 // of all rounds' proposals, whichever made it (adaptive multiple importance sampling, arXiv
-// 0907.1254). Rounds end when the effective sample size suffices.
+// 0907.1254). Rounds end when the effective sample size suffices,
+// after twelve at most.
 #pragma once
 
 #include <Eigen/Core>

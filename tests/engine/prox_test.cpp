@@ -105,6 +105,17 @@ std::vector<double> shortened(const std::vector<double>& x, double t) {
   return left;
 }
 
+/// The weights of group g in the next test: two rows of `in`, two of `bias`, two columns of `out`.
+std::vector<double> group_of(const std::vector<std::vector<float>>& values, std::size_t g) {
+  std::vector<double> x;
+  for (std::size_t i = 0; i < 10; ++i) x.push_back(values[0][10 * g + i]);
+  for (std::size_t i = 0; i < 2; ++i) x.push_back(values[1][2 * g + i]);
+  for (std::size_t r = 0; r < 7; ++r) {
+    for (std::size_t i = 0; i < 2; ++i) x.push_back(values[2][6 * r + 2 * g + i]);
+  }
+  return x;
+}
+
 /// A group of rows of one parameter, an entry of a bias and columns of another, as heads have.
 TEST(Prox, FollowsTheDefinitionOnGroupsOfBlocks) {
   for (const ProxKind kind : {ProxKind::l21, ProxKind::linf1}) {
@@ -147,20 +158,11 @@ TEST(Prox, FollowsTheDefinitionOnGroupsOfBlocks) {
     }
     EXPECT_EQ(left[1], left[2]);  // threads do not matter
     for (std::size_t g = 0; g < 3; ++g) {
-      const auto gathered = [&](const std::vector<std::vector<float>>& from) {
-        std::vector<double> x;
-        for (std::size_t i = 0; i < 10; ++i) x.push_back(from[0][10 * g + i]);
-        for (std::size_t i = 0; i < 2; ++i) x.push_back(from[1][2 * g + i]);
-        for (std::size_t r = 0; r < 7; ++r) {
-          for (std::size_t i = 0; i < 2; ++i) x.push_back(from[2][6 * r + 2 * g + i]);
-        }
-        return x;
-      };
       const double t = 0.1f * static_cast<double>(groups[g].strength);
-      const std::vector<double> expected =
-          kind == ProxKind::l21 ? shortened(gathered(values), t) : levelled(gathered(values), t);
+      const std::vector<double> expected = kind == ProxKind::l21 ? shortened(group_of(values, g), t)
+                                                                 : levelled(group_of(values, g), t);
       for (const auto& each : {left[0], left[1]}) {
-        const std::vector<double> actual = gathered(each);
+        const std::vector<double> actual = group_of(each, g);
         for (std::size_t i = 0; i < actual.size(); ++i) {
           EXPECT_NEAR(actual[i], expected[i], 1e-6) << "group " << g << ", weight " << i;
         }
